@@ -1,0 +1,28 @@
+//! Bodies of the hub's HTTP API; `docs/knowhub-api.md` tells what each call means.
+
+mod body;
+mod experience;
+mod fault;
+mod knowledge;
+
+pub use body::{Body, FieldFault, check_bound, check_present};
+pub use experience::{
+    ExperienceCreated, ExperienceHit, ExperienceSearch, NewExperience, ResourceHit,
+};
+pub use fault::{ErrorBody, ErrorCode, ErrorDetail};
+pub use knowledge::{
+    Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
+    NewKnowledge, Origin, Relationship, Signals,
+};
+
+/// The longest text field, in characters; a longer one is refused, the sender keeps it.
+pub const MAX_TEXT_CHARS: usize = 100_000;
+
+/// The longest short field (name, URL, category, owner, …), in characters; a longer one is refused.
+pub const MAX_SHORT_CHARS: usize = 2_000;
+
+/// The most entries in a list field (types, scopes, URLs, …); more are refused.
+pub const MAX_LIST_ITEMS: usize = 100;
+
+/// The longest search query, in characters; a longer one is refused with 422.
+pub const MAX_QUERY_CHARS: usize = 4_000;

@@ -1,0 +1,114 @@
+//! Reading a body: a wrong field is named, whichever way it is wrong.
+
+use serde::de::DeserializeOwned;
+
+use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS};
+
+/// What is wrong with which field of a body.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct FieldFault {
+    /// The field, as a path such as `tags.project` or `knowledge[2].task`; empty for the whole body.
+    pub field: String,
+    /// What would be right.
+    pub reason: String,
+}
+
+impl FieldFault {
+    /// Returns the fault of one field.
+    pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: reason.into() }
+    }
+
+    /// Returns the fault as seen from a body that holds this one under `prefix`.
+    #[must_use]
+    pub fn within(mut self, prefix: &str) -> Self {
+        self.field = match self.field.as_str() {
+            "" => prefix.to_owned(),
+            field => format!("{prefix}.{field}"),
+        };
+        self
+    }
+}
+
+/// A request body: what serde can read, and what else must hold.
+pub trait Body: DeserializeOwned {
+    /// Checks what the types do not say: presence and bounds.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is wrong.
+    fn check(&self) -> Result<(), FieldFault>;
+
+    /// Reads a body from JSON text and checks it.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is missing, of a wrong type, or out of bounds.
+    fn from_json(text: &[u8]) -> Result<Self, FieldFault> {
+        let mut deserializer = serde_json::Deserializer::from_slice(text);
+        let body = read(&mut deserializer)?;
+        deserializer.end().map_err(|err| FieldFault::new("", err.to_string()))?;
+        Ok(body)
+    }
+
+    /// Reads a body from a JSON value and checks it.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is missing, of a wrong type, or out of bounds.
+    fn from_value(value: &serde_json::Value) -> Result<Self, FieldFault> {
+        read(value)
+    }
+}
+
+fn read<'de, T: Body, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, FieldFault>
+where
+    D::Error: std::fmt::Display,
+{
+    let body: T = serde_path_to_error::deserialize(deserializer).map_err(|err| {
+        let reason = err.inner().to_string();
+        let path = err.path().to_string();
+        // A missing field is reported at its parent; the message names it.
+        let missing = reason
+            .strip_prefix("missing field `")
+            .and_then(|rest| rest.split_once('`'))
+            .map(|(field, _)| FieldFault::new(field, "required"));
+        match (missing, path.as_str()) {
+            (Some(fault), ".") => fault,
+            (Some(fault), path) => fault.within(path),
+            (None, ".") => FieldFault::new("", reason),
+            (None, path) => FieldFault::new(path, reason),
+        }
+    })?;
+    body.check()?;
+    Ok(body)
+}
+
+/// Checks that a required text says something and is at most [`MAX_TEXT_CHARS`] long.
+///
+/// # Errors
+///
+/// When it is blank or too long.
+pub fn check_present(field: &str, text: &str) -> Result<(), FieldFault> {
+    if text.trim().is_empty() {
+        return Err(FieldFault::new(field, "required, must not be blank"));
+    }
+    check_chars(field, text, MAX_TEXT_CHARS)
+}
+
+/// Checks that a short text is at most [`MAX_SHORT_CHARS`] long.
+///
+/// # Errors
+///
+/// When it is too long.
+pub fn check_bound(field: &str, text: &str) -> Result<(), FieldFault> {
+    check_chars(field, text, MAX_SHORT_CHARS)
+}
+
+pub(super) fn check_chars(field: &str, text: &str, limit: usize) -> Result<(), FieldFault> {
+    match text.chars().nth(limit) {
+        None => Ok(()),
+        Some(_) => Err(FieldFault::new(field, format!("longer than {limit} characters"))),
+    }
+}

@@ -1,0 +1,109 @@
+//! Experiences: what happened when somebody used a resource (seeds: knowhub.md).
+
+use serde::{Deserialize, Serialize};
+
+use super::MAX_TEXT_CHARS;
+use super::body::{Body, FieldFault, check_bound, check_chars, check_present};
+use crate::{ids::ExperienceId, time::Timestamp};
+
+/// Body of `POST /api/experience`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewExperience {
+    /// The resource's common name: a package, a paper's title, a blog.
+    pub name: String,
+    /// Its canonical address; empty when it has none.
+    #[serde(default)]
+    pub url: String,
+    /// What kind of resource, such as `mcp`, `skill`, `library`, `api`, `paper`, `blog`, `book`, `course`; free text.
+    #[serde(default)]
+    pub category: String,
+    /// The concrete task it was used for.
+    pub task: String,
+    /// 1 to 5; absent when not rated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u8>,
+    /// What came of it, good and bad.
+    #[serde(default)]
+    pub outcome: String,
+    /// The most important advice.
+    #[serde(default)]
+    pub tips: String,
+    /// A content node that tells more; empty when there is none.
+    #[serde(default)]
+    pub content_id: String,
+    /// Who reports it, as claimed; empty when nobody said.
+    #[serde(default)]
+    pub submitted_by: String,
+}
+
+impl Body for NewExperience {
+    fn check(&self) -> Result<(), FieldFault> {
+        check_present("name", &self.name)?;
+        check_bound("name", &self.name)?;
+        check_present("task", &self.task)?;
+        check_chars("outcome", &self.outcome, MAX_TEXT_CHARS)?;
+        check_chars("tips", &self.tips, MAX_TEXT_CHARS)?;
+        for (field, text) in [
+            ("url", &self.url),
+            ("category", &self.category),
+            ("content_id", &self.content_id),
+            ("submitted_by", &self.submitted_by),
+        ] {
+            check_bound(field, text)?;
+        }
+        match self.score {
+            None | Some(1..=5) => Ok(()),
+            Some(_) => Err(FieldFault::new("score", "must be 1 to 5, or absent")),
+        }
+    }
+}
+
+/// Answer to `POST /api/experience`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExperienceCreated {
+    /// The number the hub gave it.
+    pub id: ExperienceId,
+}
+
+/// Answer to `GET /api/search`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperienceSearch {
+    /// One entry a resource name, best first.
+    pub results: Vec<ResourceHit>,
+}
+
+/// The experiences with one resource that match a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceHit {
+    /// The resource's name.
+    pub name: String,
+    /// The newest address that is not empty, over all experiences of the name.
+    pub url: String,
+    /// The matching experiences, best first.
+    pub relevant_experiences: Vec<ExperienceHit>,
+    /// The mean over *all* scores of the name; absent when nobody rated.
+    pub avg_score: Option<f64>,
+    /// How many experiences of the name there are in all.
+    pub experience_count: u64,
+}
+
+/// One matching experience.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExperienceHit {
+    /// Its number, cited as `[experience-N]`.
+    pub id: ExperienceId,
+    /// The concrete task.
+    pub task: String,
+    /// 1 to 5; absent when not rated.
+    pub score: Option<u8>,
+    /// The most important advice.
+    pub tips: String,
+    /// What came of it.
+    pub outcome: String,
+    /// A content node that tells more; empty when there is none.
+    pub content_id: String,
+    /// Who reported it, as claimed.
+    pub submitted_by: String,
+    /// When the hub stored it.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,249 @@
+//! Knowledge records: what was learnt, with its verdicts (design: knowledge record).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::MAX_LIST_ITEMS;
+use super::body::{Body, FieldFault, check_bound, check_present};
+use crate::{ids::KnowledgeId, time::Timestamp};
+
+/// Body of `POST /api/knowledge`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NewKnowledge {
+    /// In what situation, to reach what goal.
+    pub task: String,
+    /// The knowledge itself.
+    pub content: String,
+    /// Kinds of knowledge, such as `strategy`, `tool`, `usecase`, `definition`, `plan`, `user_profile`; free text.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Labels by name.
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
+    /// For whom it holds, as `kind:name`.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// Whose it is; empty becomes `agent:{source.agent_id}` where an agent is named.
+    #[serde(default)]
+    pub owner: String,
+    /// Stored resources it speaks of.
+    #[serde(default)]
+    pub resource_ids: Vec<String>,
+    /// Where it comes from.
+    #[serde(default)]
+    pub source: Origin,
+    /// The id of the agent message it comes from; empty when there is none.
+    #[serde(default)]
+    pub message_id: String,
+}
+
+impl Body for NewKnowledge {
+    fn check(&self) -> Result<(), FieldFault> {
+        check_present("task", &self.task)?;
+        check_present("content", &self.content)?;
+        check_bound("owner", &self.owner)?;
+        check_bound("message_id", &self.message_id)?;
+        check_list("types", &self.types)?;
+        check_list("scopes", &self.scopes)?;
+        check_list("resource_ids", &self.resource_ids)?;
+        if self.tags.len() > MAX_LIST_ITEMS {
+            return Err(FieldFault::new("tags", format!("more than {MAX_LIST_ITEMS} entries")));
+        }
+        for (name, value) in &self.tags {
+            check_bound("tags", name)?;
+            check_bound("tags", value)?;
+        }
+        self.source.check().map_err(|fault| fault.within("source"))
+    }
+}
+
+fn check_list(field: &str, list: &[String]) -> Result<(), FieldFault> {
+    if list.len() > MAX_LIST_ITEMS {
+        return Err(FieldFault::new(field, format!("more than {MAX_LIST_ITEMS} entries")));
+    }
+    for (index, text) in list.iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        check_present(&field, text)?;
+        check_bound(&field, text)?;
+    }
+    Ok(())
+}
+
+/// Where a knowledge record comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origin {
+    /// What it was learnt from, such as a tool's name.
+    pub name: String,
+    /// What kind of origin.
+    pub category: String,
+    /// Where one can check it.
+    pub urls: Vec<String>,
+    /// The agent that learnt it.
+    pub agent_id: String,
+    /// Who submits it, as claimed.
+    pub submitted_by: String,
+    /// When it was learnt, as claimed.
+    pub timestamp: String,
+}
+
+impl Origin {
+    fn check(&self) -> Result<(), FieldFault> {
+        for (field, text) in [
+            ("name", &self.name),
+            ("category", &self.category),
+            ("agent_id", &self.agent_id),
+            ("submitted_by", &self.submitted_by),
+            ("timestamp", &self.timestamp),
+        ] {
+            check_bound(field, text)?;
+        }
+        check_list("urls", &self.urls)
+    }
+}
+
+/// Answer to `POST /api/knowledge`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnowledgeCreated {
+    /// The id the hub gave it.
+    pub id: KnowledgeId,
+    /// How far its processing is.
+    pub status: KnowledgeStatus,
+}
+
+/// How far a record's processing is; only `approved` and `checked` are found by search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnowledgeStatus {
+    /// Stored, waiting.
+    Pending,
+    /// Looked at for duplicates.
+    Processing,
+    /// No duplicate.
+    DedupPassed,
+    /// Looked at for relations to tools.
+    Analyzing,
+    /// Found by search.
+    Approved,
+    /// Turned down.
+    Rejected,
+    /// Found by search, and confirmed by a person.
+    Checked,
+}
+
+/// A stored knowledge record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knowledge {
+    /// The record's id, cited as `[knowledge-…]`.
+    pub id: KnowledgeId,
+    /// In what situation, to reach what goal.
+    pub task: String,
+    /// The knowledge itself.
+    pub content: String,
+    /// Kinds of knowledge.
+    pub types: Vec<String>,
+    /// Labels by name.
+    pub tags: BTreeMap<String, String>,
+    /// For whom it holds, as `kind:name`.
+    pub scopes: Vec<String>,
+    /// Whose it is.
+    pub owner: String,
+    /// Stored resources it speaks of.
+    pub resource_ids: Vec<String>,
+    /// Where it comes from.
+    pub source: Origin,
+    /// What its users found.
+    pub eval: Eval,
+    /// How far its processing is.
+    pub status: KnowledgeStatus,
+    /// How it relates to other records.
+    pub relationships: Vec<Relationship>,
+    /// The id of the agent message it comes from.
+    pub message_id: String,
+    /// When the hub stored it.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a record's users found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Eval {
+    /// 1 to 5; 3 when new.
+    pub score: u8,
+    /// How many found it helpful.
+    pub helpful: u64,
+    /// How many found it harmful.
+    pub harmful: u64,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// The helpful cases, oldest first.
+    pub helpful_history: Vec<serde_json::Value>,
+    /// The harmful cases, oldest first.
+    pub harmful_history: Vec<serde_json::Value>,
+}
+
+impl Default for Eval {
+    /// The verdicts of a record that nobody has judged yet.
+    fn default() -> Self {
+        Self {
+            score: 3,
+            helpful: 0,
+            harmful: 0,
+            confidence: 0.5,
+            helpful_history: Vec::new(),
+            harmful_history: Vec::new(),
+        }
+    }
+}
+
+/// How a record relates to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relationship {
+    /// The relation, such as `superset`, `conflict`, `complement`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The other record.
+    pub target: KnowledgeId,
+}
+
+/// Answer to `GET /api/knowledge/search`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnowledgeSearch {
+    /// Best first.
+    pub results: Vec<KnowledgeHit>,
+    /// How many results there are here.
+    pub count: u64,
+    /// A model put them in this order.
+    pub reranked: bool,
+    /// How many were judged irrelevant and held back; `all=true` shows them.
+    pub withheld: u64,
+}
+
+/// One found record, with why it was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnowledgeHit {
+    /// The record.
+    #[serde(flatten)]
+    pub knowledge: Knowledge,
+    /// Judged to answer the question; `false` only with `all=true`.
+    pub relevant: bool,
+    /// Why it stands where it stands.
+    pub signals: Signals,
+}
+
+/// Why a result stands where it stands; an absent signal played no part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Signals {
+    /// BM25 score of its words.
+    pub lexical: Option<f64>,
+    /// Cosine to the query's embedding.
+    pub vector: Option<f64>,
+    /// Score after fusion.
+    pub fused: Option<f64>,
+    /// Weight of its verdicts.
+    pub eval: Option<f64>,
+}

@@ -1,0 +1,140 @@
+//! What an upload carries, and the receipt for it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{hub::FieldFault, ids::MessageId};
+
+/// The most items in one message, over all kinds; more are refused, the sender is told.
+pub const MAX_BATCH_ITEMS: usize = 500;
+
+/// Items to store: `{"knowledge": […], "resources": […], "tools": […]}`.
+///
+/// Items stay unread JSON here, so that one bad item does not cost the rest of the batch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Bodies of `POST /api/knowledge`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<Value>,
+    /// Bodies of `POST /api/resource`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Value>,
+    /// `{name, category, description?, url?, knowledge_ids?}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Value>,
+}
+
+/// A batch as it is written: FINALIZE may list its parts beside the items.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    batch: Batch,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<MessageId>,
+}
+
+impl Batch {
+    /// Returns how many items there are, over all kinds.
+    pub fn len(&self) -> usize {
+        self.knowledge.len() + self.resources.len() + self.tools.len()
+    }
+
+    /// Tells whether there is no item at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends the items of a later batch.
+    pub fn merge(&mut self, later: Self) {
+        self.knowledge.extend(later.knowledge);
+        self.resources.extend(later.resources);
+        self.tools.extend(later.tools);
+    }
+
+    /// Reads the JSON behind an upload prefix, with the parts it may list.
+    pub(super) fn parse(json: &str) -> Result<(Self, Vec<MessageId>), FieldFault> {
+        let value: Value = serde_json::from_str(json)
+            .map_err(|err| FieldFault::new("", format!("not JSON: {err}")))?;
+        let Value::Object(fields) = &value else {
+            return Err(FieldFault::new("", "expected an object {\"knowledge\": [...], …}"));
+        };
+        for field in ["knowledge", "resources", "tools", "parts"] {
+            if fields.get(field).is_some_and(|value| !value.is_array()) {
+                return Err(FieldFault::new(field, "must be a list"));
+            }
+        }
+        let written: Written = serde_path_to_error::deserialize(&value)
+            .map_err(|err| FieldFault::new("parts", err.inner().to_string()))?;
+        if written.batch.len() > MAX_BATCH_ITEMS {
+            return Err(FieldFault::new("", format!("more than {MAX_BATCH_ITEMS} items")));
+        }
+        Ok((written.batch, written.parts))
+    }
+
+    /// Writes the JSON that stands behind an upload prefix.
+    pub(super) fn to_json(&self, parts: &[MessageId]) -> String {
+        let written = Written { batch: self.clone(), parts: parts.to_vec() };
+        serde_json::to_string(&written).expect("JSON values have string keys")
+    }
+}
+
+/// What became of everything that was finalized.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Receipt {
+    /// Stored.
+    pub accepted: Vec<ReceiptItem>,
+    /// Already there.
+    pub duplicates: Vec<DuplicateItem>,
+    /// Refused, with the reason.
+    pub rejected: Vec<RejectedItem>,
+    /// Parts that FINALIZE listed and that never came.
+    pub missing: Vec<MessageId>,
+}
+
+/// A stored item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptItem {
+    /// Which list it was in.
+    pub kind: ItemKind,
+    /// Its place in that list of the merged batch, from 0.
+    pub index: usize,
+    /// The id the hub gave it.
+    pub id: String,
+}
+
+/// An item that equals a stored one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DuplicateItem {
+    /// Which list it was in.
+    pub kind: ItemKind,
+    /// Its place in that list of the merged batch, from 0.
+    pub index: usize,
+    /// The record it equals.
+    pub of: String,
+}
+
+/// A refused item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedItem {
+    /// Which list it was in.
+    pub kind: ItemKind,
+    /// Its place in that list of the merged batch, from 0.
+    pub index: usize,
+    /// The field at fault; empty for the whole item.
+    pub field: String,
+    /// What would be right.
+    pub reason: String,
+}
+
+/// Which list of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemKind {
+    /// `knowledge`.
+    Knowledge,
+    /// `resources`.
+    Resource,
+    /// `tools`.
+    Tool,
+}
