@@ -1,0 +1,30 @@
+# Builds, runs, tests and shows KnowHub; `make` alone lists the targets.
+
+# The Procfile names binaries under target/release, so a redirected target folder must not take them elsewhere.
+RELEASE := --release --target-dir target
+RUNNER  := .tools/bin/ultraman
+
+.PHONY: help build up test demo
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build all programs in release mode
+	cargo build --workspace $(RELEASE)
+
+# The runner starts each line of the Procfile through $SHELL and stops without one.
+# It stops the programs on Ctrl-C (SIGINT) and gives them 15 s to drain; it ignores SIGTERM.
+up: build $(RUNNER) ## Start relay, hub and librarian; Ctrl-C stops them
+	SHELL=/bin/sh exec $(RUNNER) start -t 15
+
+# System tests start the built programs; exit code 75 means that a peer cannot be had here, which its tests report.
+test: ## Build everything, fetch the peers, run all tests
+	cargo build --workspace --bins
+	tests/peers/setup.sh || [ $$? -eq 75 ]
+	cargo test --workspace
+
+demo: build ## Load the examples into a scratch store and ask five questions
+	cargo run $(RELEASE) -p tests --bin demo
+
+$(RUNNER):
+	cargo install --root .tools ultraman --version 0.4.0 --locked
