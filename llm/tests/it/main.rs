@@ -1,0 +1,4 @@
+//! The client against a real HTTP server that misbehaves on purpose.
+
+mod harness;
+mod openai;
