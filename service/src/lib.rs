@@ -1,1 +1,13 @@
-//! (placeholder)
+//! What makes each of KnowHub's daemons a well-behaved process.
+//!
+//! Knows nothing of relays, hubs or librarians, so that all three can share it without knowing each other.
+//!
+//! # Layout
+//!
+//! - [`process`]: from `main` to exit code, and the signals in between.
+//! - [`logging`]: structured logs on standard error.
+//! - [`http`]: a listener that half-open and foreign requests cannot hurt.
+
+pub mod http;
+pub mod logging;
+pub mod process;

@@ -1,0 +1,9 @@
+//! A listener that half-open and foreign requests cannot hurt.
+
+mod guard;
+mod health;
+mod server;
+
+pub use guard::{Guard, Refusal};
+pub use health::health_routes;
+pub use server::{Io, PeerAddr, announce, bind, require_loopback, serve};

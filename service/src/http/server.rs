@@ -1,0 +1,167 @@
+//! The accept loop that all HTTP ports share.
+//!
+//! axum's own loop has no bound on how long a request's head may take, and its graceful shutdown waits without end.
+
+use std::{io, io::Write, net::SocketAddr, pin::pin, time::Duration};
+
+use anyhow::Context;
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Layer;
+
+use super::Guard;
+
+/// What a hyper `Upgraded` of this server can be downcast to.
+pub type Io = TokioIo<TcpStream>;
+
+/// Who is calling; an extension of every request.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddr(pub SocketAddr);
+
+/// How long the head of a request may take; whoever is slower is disconnected.
+const HEAD_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long running requests may take after the stop; whoever is slower is disconnected.
+const DRAIN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The first pause after a failed accept; it doubles while accepting goes on failing.
+const MIN_ACCEPT_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause after a failed accept, such as when descriptors have run out.
+const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Binds a listener.
+///
+/// # Errors
+///
+/// Names the setting and says what to do when the port is taken.
+pub async fn bind(setting: &str, addr: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(addr).await.with_context(|| {
+        format!(
+            "cannot listen on {addr}; is another one running there? set {setting} to a free address"
+        )
+    })
+}
+
+/// Refuses an address that other machines can reach while no token is asked for.
+///
+/// # Errors
+///
+/// Names the setting and says what to do.
+pub fn require_loopback(setting: &str, addr: SocketAddr, has_tokens: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        has_tokens || addr.ip().is_loopback(),
+        "{setting}={addr} can be reached from other machines, and no tokens are set; \
+         use a loopback address such as 127.0.0.1:{}",
+        addr.port()
+    );
+    Ok(())
+}
+
+/// Tells where the listener is: a line on standard output for whoever started the process, and a log event.
+///
+/// # Errors
+///
+/// When the listener has no local address.
+pub fn announce(listener: &TcpListener) -> io::Result<()> {
+    let addr = listener.local_addr()?;
+    let mut out = io::stdout().lock();
+    // Nobody may be reading standard output; the log has the address too.
+    let _ = writeln!(out, "listening on http://{addr}").and_then(|()| out.flush());
+    tracing::info!(%addr, "listening");
+    Ok(())
+}
+
+/// Serves `router` behind `guard` until `stop`, then lets running requests finish for ten seconds.
+///
+/// A failed accept never ends the loop: it pauses for up to a second and goes on.
+///
+/// # Errors
+///
+/// When the listener itself is unusable from the start.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    guard: Guard,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    listener.local_addr()?;
+    let service = from_fn_with_state(guard, check_request).layer(router);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_DEADLINE);
+    let connections = TaskTracker::new();
+    let mut pause = MIN_ACCEPT_PAUSE;
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(err) => {
+                tracing::warn!(error = %err, "cannot accept a connection; trying again");
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = tokio::time::sleep(pause) => {}
+                }
+                pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
+                continue;
+            }
+        };
+        pause = MIN_ACCEPT_PAUSE;
+        // Small frames and answers must not wait for one another.
+        if let Err(err) = stream.set_nodelay(true) {
+            tracing::debug!(error = %err, "cannot set TCP_NODELAY");
+        }
+        let service = service.clone();
+        let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+            let mut request = request.map(axum::body::Body::new);
+            request.extensions_mut().insert(PeerAddr(peer));
+            tower::ServiceExt::oneshot(service.clone(), request)
+        });
+        let connection = http
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+            .with_upgrades();
+        let stop = stop.clone();
+        connections.spawn(async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = &mut connection => ended,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(err) = ended {
+                tracing::debug!(error = %err, %peer, "connection ended");
+            }
+        });
+    }
+    drop(listener);
+    connections.close();
+    if tokio::time::timeout(DRAIN_DEADLINE, connections.wait()).await.is_err() {
+        tracing::warn!("requests were still running after ten seconds; leaving without them");
+    }
+    Ok(())
+}
+
+async fn check_request(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    match guard.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => {
+            tracing::debug!(%refusal, "request refused");
+            refusal.into_response()
+        }
+    }
+}

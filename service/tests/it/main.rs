@@ -1,0 +1,3 @@
+//! Tests of the shared listener through real sockets.
+
+mod http;
