@@ -1,0 +1,110 @@
+//! Each message against its golden JSON file, in both directions.
+//!
+//! A golden file is the contract with other people's programs: a change of one is a change of the protocol.
+
+use std::{fmt::Debug, fs, path::PathBuf};
+
+use protocol::{
+    hub,
+    im::{ClientFrame, ServerFrame},
+    librarian::{Receipt, ReplyMeta},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn read(name: &str) -> String {
+    let path = folder().join(name);
+    fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()))
+}
+
+/// Checks that the file is read, written back equal, and survives unknown fields.
+#[track_caller]
+fn check<T: Debug + PartialEq>(name: &str, parse: fn(&str) -> T, write: fn(&T) -> String) {
+    let text = read(name);
+    let message = parse(&text);
+    let golden: Value = serde_json::from_str(&text).unwrap();
+    let written: Value = serde_json::from_str(&write(&message)).unwrap();
+    assert_eq!(written, golden, "{name} is not written as it was read");
+
+    let mut extended = golden;
+    extended.as_object_mut().unwrap().insert("from_the_future".into(), Value::Null);
+    assert_eq!(parse(&extended.to_string()), message, "{name} with an unknown field");
+}
+
+#[track_caller]
+fn check_body<T: Debug + PartialEq + Serialize + DeserializeOwned>(name: &str) {
+    check::<T>(
+        name,
+        |text| serde_json::from_str(text).unwrap(),
+        |body| serde_json::to_string(body).unwrap(),
+    );
+}
+
+/// The golden files by folder; the first test checks that none is forgotten.
+const CLIENT_FRAMES: [&str; 9] =
+    ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
+const SERVER_FRAMES: [&str; 8] =
+    ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
+const BODIES: [&str; 11] = [
+    "error",
+    "experience-created",
+    "experience-search",
+    "knowledge",
+    "knowledge-created",
+    "knowledge-search",
+    "new-experience",
+    "new-knowledge",
+    "receipt",
+    "reply-answer",
+    "reply-error",
+];
+
+#[test]
+fn every_golden_file_is_tested() {
+    for (kind, names) in
+        [("client", &CLIENT_FRAMES[..]), ("server", &SERVER_FRAMES), ("body", &BODIES)]
+    {
+        let mut files: Vec<String> = fs::read_dir(folder().join(kind))
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        files.sort();
+        assert_eq!(files, names, "{kind}");
+    }
+}
+
+#[test]
+fn client_frames() {
+    for name in CLIENT_FRAMES {
+        let file = format!("client/{name}.json");
+        check::<ClientFrame>(&file, |text| ClientFrame::parse(text).unwrap(), ClientFrame::to_json);
+    }
+}
+
+#[test]
+fn server_frames() {
+    for name in SERVER_FRAMES {
+        let file = format!("server/{name}.json");
+        check::<ServerFrame>(&file, |text| ServerFrame::parse(text).unwrap(), ServerFrame::to_json);
+    }
+    assert_eq!(ServerFrame::parse(r#"{"type":"tomorrow"}"#).unwrap(), ServerFrame::Unknown);
+}
+
+#[test]
+fn bodies() {
+    check_body::<hub::ErrorBody>("body/error.json");
+    check_body::<hub::ExperienceCreated>("body/experience-created.json");
+    check_body::<hub::ExperienceSearch>("body/experience-search.json");
+    check_body::<hub::Knowledge>("body/knowledge.json");
+    check_body::<hub::KnowledgeCreated>("body/knowledge-created.json");
+    check_body::<hub::KnowledgeSearch>("body/knowledge-search.json");
+    check_body::<hub::NewExperience>("body/new-experience.json");
+    check_body::<hub::NewKnowledge>("body/new-knowledge.json");
+    check_body::<Receipt>("body/receipt.json");
+    check_body::<ReplyMeta>("body/reply-answer.json");
+    check_body::<ReplyMeta>("body/reply-error.json");
+}
