@@ -1,1 +1,15 @@
-//! (placeholder)
+//! KnowHub's processes, started as a person would: on free ports, over a scratch folder.
+//!
+//! Shared by the system tests (`tests/it/`) and the demo (`demo.rs`).
+//!
+//! # Layout
+//!
+//! - [`system`]: the three processes together, and the `knowhub` command against them.
+//! - [`process`]: one process, its announced address, and the signals one can send it.
+//! - [`binary`]: where the binaries are, and whether they are as new as their sources.
+//! - [`wait`]: waiting for something to become true.
+
+pub mod binary;
+pub mod process;
+pub mod system;
+pub mod wait;

@@ -1,0 +1,5 @@
+//! System tests: all processes together, real peers, and the rules of the house.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod tidy;

@@ -1,0 +1,148 @@
+//! Whether the documents speak of what is there.
+
+use std::{collections::BTreeSet, fs};
+
+use super::{Source, files, read, report, root};
+
+/// Each table of routes, and the document that describes it.
+const ROUTES: [(&str, &str); 2] = [
+    ("knowhub-server/src/http/router.rs", "docs/knowhub-api.md"),
+    ("im-server/src/http.rs", "docs/im-protocol.md"),
+];
+
+/// Returns what stands between backticks in the text of a document, code blocks left out.
+fn code_spans(source: &Source) -> impl Iterator<Item = (String, &str)> {
+    let mut in_block = false;
+    source.lines().flat_map(move |(place, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        let line = if in_block || is_fence { "" } else { line };
+        line.split('`').skip(1).step_by(2).map(move |span| (place.clone(), span))
+    })
+}
+
+fn documents() -> Vec<Source> {
+    files(".md")
+}
+
+#[test]
+fn references_to_code_resolve() {
+    let mut findings = Vec::new();
+    for document in &documents() {
+        for (place, span) in code_spans(document) {
+            let Some((path, symbol)) = span.split_once(".rs:") else { continue };
+            let path = format!("{path}.rs");
+            let is_symbol = |c: char| c.is_alphanumeric() || c == '_';
+            let found = fs::read_to_string(root().join(&path)).is_ok_and(|text| {
+                symbol
+                    .split("::")
+                    .all(|part| text.split(|c| !is_symbol(c)).any(|word| word == part))
+            });
+            if !found {
+                findings.push(format!("{place}: {span}"));
+            }
+        }
+    }
+    report("every `path/file.rs:symbol` in the documents exists", &findings);
+}
+
+#[test]
+fn links_between_documents_resolve() {
+    let mut findings = Vec::new();
+    for document in &documents() {
+        let folder = root().join(&document.path).parent().unwrap().to_owned();
+        for (place, line) in document.lines() {
+            for link in line.split("](").skip(1) {
+                let target = link.split([')', '#']).next().unwrap();
+                let is_local = !target.is_empty() && !target.contains("://");
+                if is_local && !folder.join(target).exists() {
+                    findings.push(format!("{place}: {target}"));
+                }
+            }
+        }
+    }
+    report("every link between documents leads somewhere", &findings);
+}
+
+/// Returns `METHOD /path` for each route in a table of axum routes.
+fn routes(source: &Source) -> BTreeSet<String> {
+    let mut routes = BTreeSet::new();
+    for call in source.text.split(".route(").skip(1) {
+        let path = call.split('"').nth(1).unwrap();
+        let handlers = call.split('"').nth(2).unwrap().split(".route(").next().unwrap();
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let is_method =
+                |before: Option<char>| before.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+            let needle = format!("{method}(");
+            let mut places = handlers.match_indices(&needle);
+            if places.any(|(at, _)| is_method(handlers[..at].chars().next_back())) {
+                routes.insert(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+    routes
+}
+
+#[test]
+fn routes_and_documents_agree() {
+    let mut findings = Vec::new();
+    for (table, document) in ROUTES {
+        let built = routes(&read(table));
+        assert!(!built.is_empty(), "no route was found in {table}");
+        let document = read(document);
+        let documented: BTreeSet<_> = code_spans(&document)
+            .map(|(_, span)| span.split('?').next().unwrap().to_owned())
+            .filter(|span| {
+                let method = span.split_once(" /").map_or("", |(method, _)| method);
+                ["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&method)
+            })
+            .collect();
+        // Health routes come with the shared listener and are documented beside the table's own.
+        let shared = ["GET /healthz", "GET /readyz"].map(str::to_owned);
+        let missing = built.iter().chain(&shared).filter(|route| !documented.contains(*route));
+        findings.extend(missing.map(|route| format!("{route} is not in {}", document.path)));
+        let stale =
+            documented.iter().filter(|route| !built.contains(*route) && !shared.contains(*route));
+        findings.extend(stale.map(|route| format!("{route} is in {} only", document.path)));
+    }
+    report("routes and their documents agree", &findings);
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let readmes = [read("README.md"), read("README.zh-CN.md")];
+    let mut findings = Vec::new();
+    for source in files(".rs").iter().filter(|source| !source.path.contains("/tests/")) {
+        for name in source.text.split("env = \"").skip(1).filter_map(|rest| rest.split('"').next())
+        {
+            for readme in &readmes {
+                if !readme.text.contains(&format!("`{name}`")) {
+                    findings.push(format!("{name} ({}) is not in {}", source.path, readme.path));
+                }
+            }
+        }
+    }
+    report("every setting stands in both READMEs", &findings);
+}
+
+#[test]
+fn the_two_readmes_are_twins() {
+    let shape = |source: Source| {
+        let mut shape = Vec::new();
+        let mut in_block = false;
+        for line in source.text.lines() {
+            let is_fence = line.starts_with("```");
+            in_block ^= is_fence;
+            let heading = line.chars().take_while(|c| *c == '#').count();
+            if is_fence {
+                shape.push(line.to_owned());
+            } else if !in_block && heading > 0 {
+                shape.push("#".repeat(heading));
+            } else if in_block && line.starts_with("$ ") {
+                shape.push(line.to_owned());
+            }
+        }
+        shape
+    };
+    assert_eq!(shape(read("README.md")), shape(read("README.zh-CN.md")));
+}
