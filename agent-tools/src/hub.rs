@@ -1,0 +1,188 @@
+//! The hub's client: one method a call, errors that say what to do.
+
+mod error;
+mod query;
+
+pub use error::Error;
+pub use query::KnowledgeQuery;
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use protocol::{KnowledgeId, Source, hub};
+use reqwest::{Method, RequestBuilder, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Where the hub is, checked where it is read: `http` or `https`, with a host.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The hub's address without `/api`, such as `http://127.0.0.1:8000`.
+    pub api: Url,
+    /// The hub's token, where it wants one.
+    pub token: Option<SecretString>,
+}
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long a whole call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read, in bytes; a longer one is an error.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// A cheap handle over one connection pool; follows no redirects.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    config: Arc<Config>,
+}
+
+impl Client {
+    /// Returns a client; nothing is connected yet.
+    ///
+    /// A hub on this machine is never sought behind a proxy, whatever the environment says.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(CALL_TIMEOUT)
+            .user_agent(concat!("knowhub/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&config.api) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(Error::Setup)?;
+        Ok(Self { http, config: Arc::new(config) })
+    }
+
+    /// Returns the hub's address.
+    pub fn api(&self) -> &Url {
+        &self.config.api
+    }
+
+    /// Stores an experience; under the same key, the same body is stored once.
+    pub async fn add_experience(
+        &self,
+        experience: &hub::NewExperience,
+        idempotency_key: Option<&str>,
+    ) -> Result<hub::ExperienceCreated, Error> {
+        self.post("api/experience", experience, idempotency_key).await
+    }
+
+    /// Returns what others experienced, one entry a resource name, at most `limit` names.
+    pub async fn search_experiences(
+        &self,
+        query: &str,
+        category: Option<&str>,
+        limit: usize,
+    ) -> Result<hub::ExperienceSearch, Error> {
+        let limit = limit.to_string();
+        let mut params = vec![("q", query), ("limit", &limit)];
+        params.extend(category.map(|category| ("category", category)));
+        self.read(self.request(Method::GET, "api/search").query(&params)).await
+    }
+
+    /// Stores knowledge, a [`hub::NewKnowledge`] or JSON of its shape; under the same key, the same body is stored once.
+    pub async fn add_knowledge(
+        &self,
+        knowledge: &(impl Serialize + Sync + ?Sized),
+        idempotency_key: Option<&str>,
+    ) -> Result<hub::KnowledgeCreated, Error> {
+        self.post("api/knowledge", knowledge, idempotency_key).await
+    }
+
+    /// Returns the knowledge that answers a query, best first.
+    pub async fn search_knowledge(
+        &self,
+        query: &KnowledgeQuery,
+    ) -> Result<hub::KnowledgeSearch, Error> {
+        let request = self.request(Method::GET, "api/knowledge/search");
+        self.read(request.query(&query.params())).await
+    }
+
+    /// Returns one knowledge record, `None` if there is none of that id.
+    pub async fn find_knowledge(&self, id: &KnowledgeId) -> Result<Option<hub::Knowledge>, Error> {
+        let request = self.request(Method::GET, &format!("api/knowledge/{id}"));
+        match self.read(request).await {
+            Ok(knowledge) => Ok(Some(knowledge)),
+            Err(Error::Refused { status: 404, .. }) => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    /// Returns the best `limit` records of both searches, the evidence for an answer.
+    ///
+    /// The librarian and the direct search use this one way, so that both see the same sources.
+    pub async fn retrieve(&self, query: &str, limit: usize) -> Result<Vec<Source>, Error> {
+        let top_k = limit.clamp(1, query::MAX_TOP_K);
+        let knowledge_query = KnowledgeQuery { top_k: Some(top_k), ..KnowledgeQuery::new(query) };
+        let (knowledge, experiences) = tokio::try_join!(
+            self.search_knowledge(&knowledge_query),
+            self.search_experiences(query, None, top_k),
+        )?;
+        Ok(Source::interleave(knowledge.results, &experiences.results, limit))
+    }
+
+    /// Tells whether the hub answers.
+    pub async fn health(&self) -> Result<(), Error> {
+        let _: serde_json::Value = self.read(self.request(Method::GET, "healthz")).await?;
+        Ok(())
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let base = self.config.api.as_str().trim_end_matches('/');
+        let request = self.http.request(method, format!("{base}/{path}"));
+        match &self.config.token {
+            Some(token) => request.bearer_auth(token.expose_secret()),
+            None => request,
+        }
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + ?Sized),
+        idempotency_key: Option<&str>,
+    ) -> Result<T, Error> {
+        let mut request = self.request(Method::POST, path).json(body);
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        self.read(request).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {
+        let mut response = request.send().await.map_err(|err| self.unreachable(err))?;
+        let status = response.status();
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|err| self.unreachable(err))? {
+            if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+                let reason = format!("longer than {MAX_ANSWER_BYTES} bytes");
+                return Err(self.bad_reply(status.as_u16(), reason));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if status.is_success() {
+            return serde_json::from_slice(&body)
+                .map_err(|err| self.bad_reply(status.as_u16(), err.to_string()));
+        }
+        match serde_json::from_slice::<hub::ErrorBody>(&body) {
+            Ok(body) => Err(Error::Refused { status: status.as_u16(), detail: body.error }),
+            Err(_) => Err(self.bad_reply(status.as_u16(), "no error envelope".to_owned())),
+        }
+    }
+
+    fn unreachable(&self, source: reqwest::Error) -> Error {
+        // The URL holds the query, which is the caller's own business.
+        Error::Unreachable { api: self.config.api.to_string(), source: source.without_url() }
+    }
+
+    fn bad_reply(&self, status: u16, reason: String) -> Error {
+        Error::BadReply { api: self.config.api.to_string(), status, reason }
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|addr| addr.is_loopback())
+}

@@ -1,0 +1,51 @@
+//! Why a call to the hub failed.
+
+use protocol::hub::ErrorDetail;
+
+/// Why a call to the hub failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No HTTP client can be made on this machine.
+    #[error("cannot prepare an HTTP client for the hub")]
+    Setup(#[source] reqwest::Error),
+    /// Nobody answered, or the answer broke off.
+    #[error("hub not reachable at {api} – is knowhub-server running? set KNOWHUB_API")]
+    Unreachable {
+        /// Where the hub should be.
+        api: String,
+        /// What went wrong on the way.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The hub said no.
+    #[error("the hub refused ({status}): {}", .detail.message)]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The hub's own words.
+        detail: ErrorDetail,
+    },
+    /// Something answered that is no hub, or another version of it.
+    #[error("unreadable answer ({status}) from {api}: {reason}; is KNOWHUB_API the hub's address?")]
+    BadReply {
+        /// Where it came from.
+        api: String,
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Tells whether the same call may work later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Setup(_) => false,
+            Self::Unreachable { .. } => true,
+            Self::Refused { status, .. } | Self::BadReply { status, .. } => {
+                *status >= 500 || *status == 429
+            }
+        }
+    }
+}

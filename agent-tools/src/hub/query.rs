@@ -1,0 +1,73 @@
+//! What to search knowledge for.
+
+/// The most records one knowledge search returns; the hub refuses to give more.
+pub(super) const MAX_TOP_K: usize = 20;
+
+/// What to search knowledge for; an absent field leaves the hub's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnowledgeQuery {
+    /// The question.
+    pub q: String,
+    /// How many records at most, 1 to 20.
+    pub top_k: Option<usize>,
+    /// The least score of a record, 1 to 5.
+    pub min_score: Option<u8>,
+    /// Kinds of knowledge that a record must all be of.
+    pub types: Vec<String>,
+    /// Owners, one of which a record must have.
+    pub owner: Vec<String>,
+    /// Scopes, one of which a record must hold for.
+    pub scopes: Vec<String>,
+    /// Labels that a record must all have, as `name:value`.
+    pub tags: Vec<String>,
+    /// Also returns what is judged irrelevant.
+    pub all: bool,
+}
+
+impl KnowledgeQuery {
+    /// Returns a query for `q` with the hub's defaults.
+    pub fn new(q: impl Into<String>) -> Self {
+        Self { q: q.into(), ..Self::default() }
+    }
+
+    /// Returns the query's parameters as the hub reads them.
+    pub(super) fn params(&self) -> Vec<(&'static str, String)> {
+        let mut params = vec![("q", self.q.clone())];
+        params.extend(self.top_k.map(|top_k| ("top_k", top_k.to_string())));
+        params.extend(self.min_score.map(|score| ("min_score", score.to_string())));
+        let lists = [
+            ("types", &self.types),
+            ("owner", &self.owner),
+            ("scopes", &self.scopes),
+            ("tags", &self.tags),
+        ];
+        for (name, list) in lists {
+            if !list.is_empty() {
+                params.push((name, list.join(",")));
+            }
+        }
+        if self.all {
+            params.push(("all", "true".to_owned()));
+        }
+        params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_set_is_sent() {
+        assert_eq!(KnowledgeQuery::new("表格").params(), [("q", "表格".to_owned())]);
+        let query = KnowledgeQuery {
+            top_k: Some(3),
+            types: vec!["tool".into(), "plan".into()],
+            all: true,
+            ..KnowledgeQuery::new("x")
+        };
+        let params = query.params();
+        let text: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(text, ["q=x", "top_k=3", "types=tool,plan", "all=true"]);
+    }
+}

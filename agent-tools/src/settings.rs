@@ -1,0 +1,199 @@
+//! Addresses and tokens, shared by every client program; each is read once, by clap.
+
+use std::time::Duration;
+
+use clap::Args;
+use protocol::{ContactId, im};
+use reqwest::Url;
+use secrecy::{ExposeSecret, SecretString};
+
+/// Where the hub is.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Hub")]
+pub struct HubArgs {
+    /// The hub's address
+    #[arg(
+        long,
+        global = true,
+        env = "KNOWHUB_API",
+        value_name = "KNOWHUB_API",
+        default_value = "http://127.0.0.1:8000",
+        value_parser = parse_api
+    )]
+    pub api: Url,
+
+    /// The hub's token, where it wants one
+    #[arg(
+        long,
+        global = true,
+        env = "KNOWHUB_TOKEN",
+        value_name = "KNOWHUB_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<SecretString>,
+}
+
+/// Where the relay is.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Relay")]
+pub struct ImArgs {
+    /// The relay's address
+    #[arg(
+        long,
+        global = true,
+        env = "IM_URL",
+        value_name = "IM_URL",
+        default_value = "ws://127.0.0.1:8765/ws",
+        value_parser = parse_im_url
+    )]
+    pub im_url: String,
+
+    /// The relay's token, where it wants one
+    #[arg(long, global = true, env = "IM_TOKEN", value_name = "IM_TOKEN", hide_env_values = true)]
+    pub im_token: Option<SecretString>,
+}
+
+impl ImArgs {
+    /// Returns the configuration of a relay client that connects as `contact_id`.
+    pub fn config(&self, contact_id: ContactId, mode: im::Mode, client: &str) -> crate::im::Config {
+        crate::im::Config {
+            url: self.im_url.clone(),
+            contact_id,
+            token: set(self.im_token.as_ref()),
+            mode,
+            client: client.to_owned(),
+        }
+    }
+}
+
+impl HubArgs {
+    /// Returns the configuration of a hub client.
+    pub fn config(&self) -> crate::hub::Config {
+        crate::hub::Config { api: self.api.clone(), token: set(self.token.as_ref()) }
+    }
+}
+
+/// Returns a secret that says something; an empty variable counts as unset.
+fn set(secret: Option<&SecretString>) -> Option<SecretString> {
+    secret.filter(|secret| !secret.expose_secret().is_empty()).cloned()
+}
+
+/// Who the agent is to the relay.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Relay")]
+pub struct ContactArgs {
+    /// Who asks; each program connects as `{IM_CONTACT_ID}/{random}`
+    #[arg(
+        long,
+        global = true,
+        env = "IM_CONTACT_ID",
+        value_name = "IM_CONTACT_ID",
+        default_value = "agent",
+        value_parser = parse_contact_id
+    )]
+    pub contact_id: ContactId,
+
+    /// Whom to ask
+    #[arg(
+        long,
+        global = true,
+        env = "LIBRARIAN_CONTACT_ID",
+        value_name = "LIBRARIAN_CONTACT_ID",
+        default_value = protocol::librarian::DEFAULT_CONTACT_ID
+    )]
+    pub librarian: ContactId,
+}
+
+/// The longest `IM_CONTACT_ID`, in characters: `/` and a random instance must fit behind it.
+const MAX_NAME_CHARS: usize = 128 - 1 - INSTANCE_CHARS;
+
+/// How many characters the random instance of a contact has.
+const INSTANCE_CHARS: usize = 12;
+
+impl ContactArgs {
+    /// Returns the contact `{IM_CONTACT_ID}/{random}`, for one program's run.
+    pub fn instance(&self) -> ContactId {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        self.contact_id
+            .instance(&random[..INSTANCE_CHARS])
+            .expect("a checked name leaves room for the instance")
+    }
+}
+
+/// Reads milliseconds from 1 to one hour, for a setting that ends in `_MS`.
+pub fn parse_millis(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(millis @ 1..=3_600_000) => Ok(Duration::from_millis(millis)),
+        _ => Err("expected milliseconds, 1 to 3600000".to_owned()),
+    }
+}
+
+fn parse_contact_id(text: &str) -> Result<ContactId, String> {
+    let id: ContactId = text.parse().map_err(|err: protocol::ids::IdFault| err.to_string())?;
+    if id.as_str().len() > MAX_NAME_CHARS {
+        return Err(format!("longer than {MAX_NAME_CHARS} characters"));
+    }
+    Ok(id)
+}
+
+fn parse_api(text: &str) -> Result<Url, String> {
+    let wanted = "expected an address such as http://127.0.0.1:8000";
+    let url = Url::parse(text).map_err(|err| format!("{err}; {wanted}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wanted.to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must hold no user name or password; put the token into KNOWHUB_TOKEN".into());
+    }
+    Ok(url)
+}
+
+fn parse_im_url(text: &str) -> Result<String, String> {
+    let wanted = "expected an address such as ws://127.0.0.1:8765/ws";
+    let url = Url::parse(text).map_err(|err| format!("{err}; {wanted}"))?;
+    if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
+        return Err(wanted.to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must hold no user name or password; put the token into IM_TOKEN".into());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked() {
+        assert!(parse_api("http://127.0.0.1:8000").is_ok());
+        assert!(parse_im_url("wss://relay.example/ws").is_ok());
+        for text in ["", "127.0.0.1:8000", "ws://a", "ftp://a", "http://a:b@c"] {
+            assert!(parse_api(text).is_err(), "{text}");
+        }
+        for text in ["", "127.0.0.1:8765", "http://a/ws", "ws://a:b@c"] {
+            assert!(parse_im_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_contact_leaves_room_for_its_instance() {
+        let longest = "a".repeat(MAX_NAME_CHARS);
+        let args = ContactArgs {
+            contact_id: parse_contact_id(&longest).unwrap(),
+            librarian: "knowledge_manager".parse().unwrap(),
+        };
+        assert_eq!(args.instance().as_str().len(), 128);
+        assert_ne!(args.instance(), args.instance());
+        assert!(parse_contact_id(&format!("{longest}a")).is_err());
+        assert!(parse_contact_id("a b").is_err());
+    }
+
+    #[test]
+    fn milliseconds_are_bounded() {
+        assert_eq!(parse_millis("30000"), Ok(Duration::from_secs(30)));
+        for text in ["", "0", "-1", "3600001", "30s"] {
+            assert!(parse_millis(text).is_err(), "{text}");
+        }
+    }
+}
