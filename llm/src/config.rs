@@ -1,5 +1,6 @@
 //! The settings of the language model, shared by every program that can use one.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -69,6 +70,8 @@ pub enum SettingsError {
 pub struct Endpoint {
     /// The URL before `/chat/completions`, without a slash at its end.
     pub(crate) base_url: String,
+    /// The endpoint is on this machine.
+    pub(crate) is_local: bool,
     /// The `Authorization` header, marked as sensitive.
     pub(crate) authorization: Option<HeaderValue>,
     /// The model's name.
@@ -96,6 +99,7 @@ impl Settings {
         let key = llm_key.or(openrouter_key.filter(|_| at_openrouter));
         Ok(Some(Endpoint {
             base_url: url.as_str().trim_end_matches('/').to_owned(),
+            is_local: is_loopback(&url),
             authorization: key.map(authorization).transpose()?,
             model: text(self.llm_model.as_deref()).unwrap_or(DEFAULT_MODEL).to_owned(),
         }))
@@ -125,6 +129,11 @@ fn parse_base_url(text: &str) -> Result<Url, SettingsError> {
         return Err(SettingsError::BaseUrl);
     }
     Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|addr| addr.is_loopback())
 }
 
 fn authorization((variable, key): NamedKey<'_>) -> Result<HeaderValue, SettingsError> {

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Deserializer, Value};
 
+use crate::thought;
+
 /// How many opening braces are tried before the search ends; an object behind them is not found.
 const MAX_CANDIDATES: usize = 1_000;
 
-const THINK_OPEN: &str = "<think>";
-const THINK_CLOSE: &str = "</think>";
 const FENCE: &str = "```";
 
 /// The text holds no JSON that can be read.
@@ -23,7 +23,7 @@ pub fn find(text: &str) -> Result<Value, NoJson> {
     if let Some(value) = whole(text) {
         return Ok(value);
     }
-    let said = without_thoughts(text);
+    let said = thought::strip(text);
     let said = said.trim();
     if said.is_empty() {
         return Err(NoJson("the reply is empty"));
@@ -54,19 +54,6 @@ fn bare(text: &str) -> Option<Value> {
     text.match_indices('{')
         .take(MAX_CANDIDATES)
         .find_map(|(start, _)| Value::deserialize(&mut Deserializer::from_str(&text[start..])).ok())
-}
-
-/// Drops closed thoughts, a thought whose beginning was not sent, and one that never ends.
-fn without_thoughts(text: &str) -> String {
-    let mut said = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(close) = rest.find(THINK_CLOSE) {
-        let open = rest[..close].find(THINK_OPEN);
-        said.push_str(&rest[..open.unwrap_or(0)]);
-        rest = &rest[close + THINK_CLOSE.len()..];
-    }
-    said.push_str(rest.split(THINK_OPEN).next().unwrap_or_default());
-    said
 }
 
 #[cfg(test)]
@@ -135,8 +122,8 @@ mod tests {
         ) {
             let object = json!({"text": text, "list": [number, {"deep": null}]});
             // A closing tag behind or inside the object would make a thought of what is before it.
-            prop_assume!(!after.contains(THINK_CLOSE) && !text.contains(THINK_CLOSE));
-            prop_assume!(!after.contains(FENCE) && !text.contains(THINK_OPEN));
+            prop_assume!(!after.contains("</think>") && !text.contains("</think>"));
+            prop_assume!(!after.contains(FENCE) && !text.contains("<think>"));
             prop_assert_eq!(find(&format!("{before}{object}{after}")), Ok(object));
         }
     }

@@ -6,6 +6,7 @@
 //! - [`openai`]: the client for real endpoints.
 //! - [`config`]: the settings that every program with a model shares.
 //! - [`json`]: reads JSON out of what a model really sends.
+//! - [`thought`]: takes out what a model thinks aloud.
 //! - [`scripted`]: a model with prepared replies, for tests.
 
 pub mod chat;
@@ -13,6 +14,7 @@ pub mod config;
 pub mod json;
 pub mod openai;
 pub mod scripted;
+pub mod thought;
 
 mod error;
 mod retry;

@@ -32,13 +32,18 @@ pub struct OpenAi {
 
 impl OpenAi {
     /// Prepares the client; nothing is sent before the first call.
+    ///
+    /// A model on this machine is never sought behind a proxy, whatever the environment says.
     pub fn new(endpoint: Endpoint) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
+        let Endpoint { base_url, is_local, authorization, model } = endpoint;
+        let mut http = reqwest::Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .build()?;
-        let Endpoint { base_url, authorization, model } = endpoint;
-        Ok(Self { http, base_url, authorization, model })
+            .user_agent(concat!("knowhub/", env!("CARGO_PKG_VERSION")));
+        if is_local {
+            http = http.no_proxy();
+        }
+        Ok(Self { http: http.build()?, base_url, authorization, model })
     }
 
     async fn attempt(&self, body: &wire::Request<'_>) -> Result<ChatReply, Failure> {
