@@ -7,9 +7,11 @@
 //! - [`system`]: the three processes together, and the `knowhub` command against them.
 //! - [`process`]: one process, its announced address, and the signals one can send it.
 //! - [`binary`]: where the binaries are, and whether they are as new as their sources.
+//! - [`peer`]: the real chat server that stands for a language model.
 //! - [`wait`]: waiting for something to become true.
 
 pub mod binary;
+pub mod peer;
 pub mod process;
 pub mod system;
 pub mod wait;

