@@ -8,6 +8,8 @@
 //! - [`tools`]: what an agent may call, one definition each.
 //! - [`cli`]: the commands of `knowhub`.
 
+pub mod cli;
 pub mod hub;
 pub mod im;
 pub mod settings;
+pub mod tools;

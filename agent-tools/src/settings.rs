@@ -120,11 +120,24 @@ impl ContactArgs {
     }
 }
 
-/// Reads milliseconds from 1 to one hour, for a setting that ends in `_MS`.
-pub fn parse_millis(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(millis @ 1..=3_600_000) => Ok(Duration::from_millis(millis)),
-        _ => Err("expected milliseconds, 1 to 3600000".to_owned()),
+/// The longest patience that a setting may ask for.
+const MAX_PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Reads how long to wait, such as `30s`, `1500ms` or `2m`; a bare number is milliseconds.
+pub(crate) fn parse_patience(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let millis = match unit {
+        "" | "ms" => Some(1),
+        "s" => Some(1_000),
+        "m" => Some(60_000),
+        _ => None,
+    };
+    let number = number.parse::<u64>().ok();
+    let patience = number.zip(millis).and_then(|(number, millis)| number.checked_mul(millis));
+    match patience.map(Duration::from_millis) {
+        Some(patience) if !patience.is_zero() && patience <= MAX_PATIENCE => Ok(patience),
+        _ => Err("expected a time up to an hour, such as 30s, 1500ms, 2m or 30000".to_owned()),
     }
 }
 
@@ -190,10 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_are_bounded() {
-        assert_eq!(parse_millis("30000"), Ok(Duration::from_secs(30)));
-        for text in ["", "0", "-1", "3600001", "30s"] {
-            assert!(parse_millis(text).is_err(), "{text}");
+    fn patience_has_units_and_bounds() {
+        assert_eq!(parse_patience("30000"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_patience("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_patience("1500ms"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_patience("60m"), Ok(MAX_PATIENCE));
+        for text in ["", "0", "-1", "s", "1h", "61m", "1.5s", "99999999999999999999", "4000000"] {
+            assert!(parse_patience(text).is_err(), "{text}");
         }
     }
 }

@@ -1,0 +1,171 @@
+//! The commands of `knowhub`: what they take, and what they print.
+//!
+//! # Layout
+//!
+//! - `ask`, `upload`, `search`, `experience`, `contacts`, `doctor`: one command each.
+//! - `items`: reads the files that commands take.
+//! - `outcome`: what a command gives back, for people and for programs.
+//! - `failure`: errors, their exit codes, and how they are told.
+
+mod ask;
+mod contacts;
+mod doctor;
+mod experience;
+mod failure;
+mod items;
+mod outcome;
+mod search;
+mod upload;
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use protocol::im::Mode;
+
+pub use failure::{Failure, Kind};
+pub use outcome::Outcome;
+
+use crate::{
+    hub,
+    settings::{ContactArgs, HubArgs, ImArgs},
+    tools::{ASK_TIMEOUT, Context},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  knowhub ask \"How do I extract tables from a paper's PDF?\"
+  knowhub ask \"怎么从论文 PDF 里提取表格？\" --json
+  knowhub experience add --name pymupdf --task \"extract tables\" --score 4 --tips \"page.find_tables()\"
+  knowhub upload notes.jsonl --finalize
+  knowhub doctor
+
+Data goes to stdout, everything else to stderr. Exit codes:
+  0    done; finding nothing is no error
+  1    the input is wrong: a bad item, an unreadable file, something the service refuses
+  2    the command line is wrong
+  3    a service or the network is at fault
+  255  a fault of this program";
+
+/// The collective memory of a team of agents: ask it before you start, report to it when you are done
+#[derive(Debug, Parser)]
+#[command(name = "knowhub", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+struct Globals {
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to log to stderr, such as `info` or `agent_tools=debug`
+    #[arg(
+        long,
+        global = true,
+        env = "LOG_FILTER",
+        value_name = "LOG_FILTER",
+        default_value = "error"
+    )]
+    log_filter: String,
+    #[command(flatten)]
+    hub: HubArgs,
+    #[command(flatten)]
+    relay: ImArgs,
+    #[command(flatten)]
+    contact: ContactArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Ask(ask::Ask),
+    Upload(upload::Upload),
+    Search(search::Search),
+    #[command(subcommand)]
+    Experience(experience::Experience),
+    Contacts(contacts::Contacts),
+    Doctor(doctor::Doctor),
+}
+
+/// How long a command may take to reach the relay, where it needs it.
+const RELAY_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Cli {
+    /// Reads a command line, program name first; the environment gives what it leaves out.
+    ///
+    /// Where each address came from is kept, for `doctor` to tell.
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<(Self, Origins), clap::Error> {
+        let matches = Self::command().try_get_matches_from(args)?;
+        let cli = Self::from_arg_matches(&matches)?;
+        Ok((cli, Origins::of(&matches)))
+    }
+
+    /// Returns whether programs read the output.
+    pub fn wants_json(&self) -> bool {
+        self.globals.json
+    }
+
+    /// Returns what to log.
+    pub fn log_filter(&self) -> &str {
+        &self.globals.log_filter
+    }
+
+    /// Runs the command.
+    pub async fn run(self, origins: &Origins) -> Result<Outcome, Failure> {
+        let context = self.globals.context()?;
+        let outcome = match self.command {
+            Command::Ask(ask) => ask.run(&context).await,
+            Command::Upload(upload) => upload.run(&context).await,
+            Command::Search(search) => search.run(&context).await,
+            Command::Experience(experience) => experience.run(&context).await,
+            Command::Contacts(contacts) => contacts.run(&context).await,
+            Command::Doctor(doctor) => Ok(doctor.run(&context, origins).await),
+        };
+        context.close().await;
+        outcome
+    }
+}
+
+impl Globals {
+    fn context(&self) -> Result<Context, Failure> {
+        let hub = hub::Client::new(self.hub.config())?;
+        let client = concat!("knowhub/", env!("CARGO_PKG_VERSION"));
+        let relay = self.relay.config(self.contact.instance(), Mode::Exclusive, client);
+        Ok(Context::new(hub, relay, self.contact.librarian.clone(), ASK_TIMEOUT))
+    }
+}
+
+/// Where the address of each service came from.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    api: Origin,
+    im_url: Origin,
+    librarian: Origin,
+}
+
+/// Where a setting came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Default,
+    Environment,
+    Flag,
+}
+
+impl Origins {
+    fn of(matches: &clap::ArgMatches) -> Self {
+        // A flag behind the command's name is known to the innermost matches alone.
+        let mut inner = matches;
+        while let Some((_, deeper)) = inner.subcommand() {
+            inner = deeper;
+        }
+        let origin = |id| match inner.value_source(id) {
+            Some(clap::parser::ValueSource::CommandLine) => Origin::Flag,
+            Some(clap::parser::ValueSource::EnvVariable) => Origin::Environment,
+            _ => Origin::Default,
+        };
+        Self { api: origin("api"), im_url: origin("im_url"), librarian: origin("librarian") }
+    }
+}
