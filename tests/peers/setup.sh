@@ -5,8 +5,11 @@
 #   bin/python    a virtual environment that holds llama_cpp.server
 #   model-path    one line, the absolute path of the model's GGUF file
 #   ready         a copy of the pins it was made from, written last: without it the install is not whole
-# Tests start it with
-#   .peers/chat/bin/python -m llama_cpp.server --model "$(cat .peers/chat/model-path)" --host 127.0.0.1 --port PORT
+# It is started with
+#   .peers/chat/bin/python -m llama_cpp.server --model "$(cat .peers/chat/model-path)" \
+#       --host 127.0.0.1 --port 0 --n_ctx 8192
+# and says on stderr "Uvicorn running on http://127.0.0.1:PORT" once it answers.
+# The default of 2,048 tokens would refuse a prompt that holds a few sources; 8,192 is what the model was trained with.
 #
 # A second run with the same pins does nothing.
 # Exit code 75: a peer cannot be had on this machine, and one line on stderr says why.
