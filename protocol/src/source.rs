@@ -8,7 +8,12 @@ use crate::{
     time::Timestamp,
 };
 
-/// How many characters of a source go along with an answer.
+/// How many records an answer rests on, whether the librarian or a direct search retrieves them.
+///
+/// What ranks lower has no part in the answer.
+pub const ANSWER_SOURCES: usize = 5;
+
+/// How many characters of a source's task, and of its content, go along with an answer.
 pub const EXCERPT_CHARS: usize = 500;
 
 /// A retrieved record: what it says, and what one must know to judge it.
@@ -35,7 +40,7 @@ pub struct Source {
 pub struct SourceExcerpt {
     /// What a citation of it says.
     pub id: SourceId,
-    /// The situation it speaks of.
+    /// The situation it speaks of, cut at [`EXCERPT_CHARS`] characters.
     pub task: String,
     /// What it says, cut at [`EXCERPT_CHARS`] characters.
     pub content: String,
@@ -46,7 +51,7 @@ impl Source {
     pub fn excerpt(&self) -> SourceExcerpt {
         SourceExcerpt {
             id: self.id.clone(),
-            task: self.task.clone(),
+            task: excerpt(&self.task, EXCERPT_CHARS),
             content: excerpt(&self.content, EXCERPT_CHARS),
         }
     }
