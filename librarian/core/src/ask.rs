@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm::{ChatModel, ChatRequest, FinishReason};
+use protocol::source::ANSWER_SOURCES;
 use protocol::{Source, SourceId};
 use tokio::time::{Instant, timeout_at};
 
@@ -12,9 +13,6 @@ use crate::citation::{self, Checked};
 use crate::language::Language;
 use crate::prompt;
 use crate::shelf::{Shelf, ShelfError};
-
-/// How many records are retrieved for a question; what ranks lower has no part in the answer.
-pub const RETRIEVED: usize = 5;
 
 /// How long before the deadline the model must be done, so that the reply still arrives in time.
 const MODEL_MARGIN: Duration = Duration::from_millis(1_500);
@@ -52,7 +50,7 @@ impl Librarian {
     /// Whatever the model does, there is an answer; only the shelf can fail.
     pub async fn ask(&self, question: &Question) -> Result<Answer, ShelfError> {
         let Question { text, deadline, .. } = question;
-        let retrieval = self.shelf.retrieve(text, RETRIEVED);
+        let retrieval = self.shelf.retrieve(text, ANSWER_SOURCES);
         let sources = timeout_at(*deadline - SHELF_MARGIN, retrieval)
             .await
             .map_err(|late| ShelfError::Unavailable(Box::new(late)))??;

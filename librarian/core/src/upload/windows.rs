@@ -56,6 +56,11 @@ impl<H> Windows<H> {
         Self { limits, conversations: HashMap::new() }
     }
 
+    /// Changes how many messages all open windows may hold together.
+    pub fn limit_open_messages(&mut self, max_open_messages: usize) {
+        self.limits.max_open_messages = max_open_messages;
+    }
+
     /// Puts a message into the window of its conversation, which opens if there is none.
     ///
     /// A message that waits already was delivered again: it keeps its place, and `handle`
