@@ -1,0 +1,85 @@
+//! Whether relay and hub answer, for `/readyz` and for the log.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agent_tools::hub::{Client, Error};
+use agent_tools::im::State;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How often the hub is asked while it answers.
+const CALM_PERIOD: Duration = Duration::from_secs(5);
+
+/// How often the hub is asked while it does not.
+const AWAY_PERIOD: Duration = Duration::from_secs(1);
+
+/// What was last seen of the hub; all clones share it.
+#[derive(Clone)]
+pub(crate) struct HubHealth {
+    /// Why the hub cannot be used, or nothing. Written by whoever calls it, read by `/readyz`.
+    seen: Arc<Mutex<Result<(), String>>>,
+}
+
+impl Default for HubHealth {
+    fn default() -> Self {
+        Self { seen: Arc::new(Mutex::new(Err("the hub was not asked yet".to_owned()))) }
+    }
+}
+
+impl HubHealth {
+    /// Notes how a call went; a request that the hub refused shows that it is there.
+    pub(crate) fn note<T>(&self, outcome: &Result<T, Error>) {
+        let now = match outcome {
+            Err(err) if err.is_transient() || matches!(err, Error::BadReply { .. }) => {
+                Err(err.to_string())
+            }
+            _ => Ok(()),
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*seen, &now) {
+            (Err(_), Ok(())) => tracing::info!("the hub answers"),
+            (Ok(()), Err(why)) => tracing::warn!("the hub does not answer: {why}"),
+            _ => {}
+        }
+        *seen = now;
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Asks the hub how it is until the stop.
+pub(crate) async fn probe(
+    hub: Client,
+    health: HubHealth,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    loop {
+        health.note(&hub.health().await);
+        let period = if health.check().is_ok() { CALM_PERIOD } else { AWAY_PERIOD };
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            () = tokio::time::sleep(period) => {}
+        }
+    }
+}
+
+/// Returns what tells why the librarian cannot do its work.
+pub(crate) fn readiness(
+    relay: watch::Receiver<State>,
+    hub: HubHealth,
+) -> impl Fn() -> Result<(), String> + Clone + Send + Sync + 'static {
+    move || {
+        match &*relay.borrow() {
+            State::Connected(_) => {}
+            State::Connecting { last_error: Some(why) } => {
+                return Err(format!("the relay cannot be reached: {why}"));
+            }
+            State::Connecting { last_error: None } => return Err("connecting to the relay".into()),
+            State::Stopped(reason) => return Err(reason.to_string()),
+        }
+        hub.check()
+    }
+}

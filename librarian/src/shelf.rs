@@ -1,0 +1,159 @@
+//! The hub as the librarian's shelf, reached over HTTP.
+
+use agent_tools::hub::{Client, Error};
+use async_trait::async_trait;
+use librarian_core::upload::{ItemOutcome, Part, PartOutcome};
+use librarian_core::{Shelf, ShelfError};
+use protocol::Source;
+
+use crate::health::HubHealth;
+
+/// Why resources and tools of an upload are refused.
+const NO_ROUTE: &str = "the hub stores knowledge only; put what is worth keeping into `knowledge`";
+
+/// The hub's statuses that speak of the request, which would fail again.
+const FAULTS_OF_THE_REQUEST: [u16; 4] = [400, 409, 413, 422];
+
+/// A shelf behind the hub's HTTP API.
+pub(crate) struct HubShelf {
+    hub: Client,
+    health: HubHealth,
+}
+
+impl HubShelf {
+    /// A shelf that notes in `health` whether the hub answers.
+    pub(crate) fn new(hub: Client, health: HubHealth) -> Self {
+        Self { hub, health }
+    }
+
+    fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        self.health.note(&outcome);
+        outcome
+    }
+}
+
+#[async_trait]
+impl Shelf for HubShelf {
+    async fn retrieve(&self, query: &str, limit: usize) -> Result<Vec<Source>, ShelfError> {
+        self.noted(self.hub.retrieve(query, limit).await).map_err(|err| match err {
+            Error::Refused { status, detail } if FAULTS_OF_THE_REQUEST.contains(&status) => {
+                ShelfError::Refused(detail.message)
+            }
+            err => ShelfError::Unavailable(Box::new(err)),
+        })
+    }
+
+    async fn submit(&self, part: &Part) -> Result<PartOutcome, ShelfError> {
+        let mut outcome = PartOutcome::default();
+        for (index, item) in part.batch.knowledge.iter().enumerate() {
+            let key = format!("{}/{}/{index}", part.conversation.sender, part.id);
+            let created = self.hub.add_knowledge(item, Some(&key)).await;
+            outcome.knowledge.push(match self.noted(created) {
+                Ok(created) => ItemOutcome::Accepted { id: created.id.to_string() },
+                Err(Error::Refused { status, detail })
+                    if FAULTS_OF_THE_REQUEST.contains(&status) =>
+                {
+                    let field = detail.field.unwrap_or_default();
+                    ItemOutcome::Rejected { field, reason: detail.message }
+                }
+                Err(err) => return Err(ShelfError::Unavailable(Box::new(err))),
+            });
+        }
+        outcome.resources = vec![no_route(); part.batch.resources.len()];
+        outcome.tools = vec![no_route(); part.batch.tools.len()];
+        Ok(outcome)
+    }
+}
+
+fn no_route() -> ItemOutcome {
+    ItemOutcome::Rejected { field: String::new(), reason: NO_ROUTE.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use agent_tools::hub::Config;
+    use axum::extract::State;
+    use axum::http::{HeaderMap, StatusCode};
+    use axum::routing::post;
+    use axum::{Json, Router};
+    use librarian_core::upload::Conversation;
+    use protocol::MessageId;
+    use protocol::librarian::Batch;
+    use serde_json::{Value, json};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    type Keys = Arc<Mutex<Vec<String>>>;
+
+    /// A hub that takes items with a `task`, refuses those without, and fails on `"crash"`.
+    async fn store(
+        State(keys): State<Keys>,
+        headers: HeaderMap,
+        Json(item): Json<Value>,
+    ) -> (StatusCode, Json<Value>) {
+        let key = headers["idempotency-key"].to_str().expect("ASCII").to_owned();
+        keys.lock().expect("no panic inside").push(key);
+        match item["task"].as_str() {
+            Some("crash") => (StatusCode::INTERNAL_SERVER_ERROR, fault("internal", "oops")),
+            Some(_) => (
+                StatusCode::CREATED,
+                Json(json!({"id": "knowledge-20260309-215835-a699", "status": "approved"})),
+            ),
+            None => (StatusCode::UNPROCESSABLE_ENTITY, fault("invalid", "required")),
+        }
+    }
+
+    fn fault(code: &str, message: &str) -> Json<Value> {
+        Json(json!({"error": {"code": code, "message": message, "field": "task"}}))
+    }
+
+    async fn shelf() -> (HubShelf, Keys) {
+        let keys = Keys::default();
+        let router = Router::new().route("/api/knowledge", post(store)).with_state(keys.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let api = format!("http://{}", listener.local_addr().expect("bound"));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let config = Config { api: api.parse().expect("a URL"), token: None };
+        let hub = Client::new(config).expect("an HTTP client");
+        (HubShelf::new(hub, HubHealth::default()), keys)
+    }
+
+    fn part(batch: Batch) -> Part {
+        Part {
+            conversation: Conversation { sender: "agent/1".parse().expect("an id"), chat: None },
+            id: MessageId::random(),
+            batch,
+            size_bytes: 1,
+            finalize: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn each_item_has_its_own_outcome_and_its_own_key() {
+        let (shelf, keys) = shelf().await;
+        let part = part(Batch {
+            knowledge: vec![json!({"task": "t"}), json!({})],
+            resources: vec![json!({})],
+            tools: Vec::new(),
+        });
+        let outcome = shelf.submit(&part).await.expect("the hub is there");
+        let id = "knowledge-20260309-215835-a699".to_owned();
+        let (field, reason) = ("task".to_owned(), "required".to_owned());
+        let rejected = ItemOutcome::Rejected { field, reason };
+        assert_eq!(outcome.knowledge, [ItemOutcome::Accepted { id }, rejected]);
+        assert_eq!((outcome.resources, outcome.tools), (vec![no_route()], vec![]));
+        let key = |index| format!("agent/1/{}/{index}", part.id);
+        assert_eq!(*keys.lock().expect("no panic inside"), [key(0), key(1)]);
+    }
+
+    #[tokio::test]
+    async fn a_hub_that_fails_is_away_and_refuses_nothing() {
+        let (shelf, _) = shelf().await;
+        let part = part(Batch { knowledge: vec![json!({"task": "crash"})], ..Batch::default() });
+        let outcome = shelf.submit(&part).await;
+        assert!(matches!(outcome, Err(ShelfError::Unavailable(_))), "{outcome:?}");
+    }
+}
