@@ -4,6 +4,7 @@
 //! a client is heard while it does not read, and answered while it sends.
 
 mod farewell;
+mod listen;
 mod meter;
 
 use std::time::Duration;
@@ -19,22 +20,21 @@ use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         self, Message,
-        error::ProtocolError,
         protocol::{Role, WebSocketConfig},
     },
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::meter::{Meter, Metered};
+use self::{
+    listen::{expect_hello, next_frame},
+    meter::{Meter, Metered},
+};
 use crate::{
     config::Limits,
     mailbox::{Closing, ConnectionId, Ending, MAX_NOTICES_AT_ONCE, error},
     relay::{Handle, Outbox},
 };
-
-/// How long a client may take to say `hello`; then it is disconnected (4001).
-const HELLO_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How many of a client's requests are unanswered at once; past it the relay stops reading from its socket.
 const MAX_UNANSWERED: usize = 32;
@@ -129,30 +129,6 @@ impl std::fmt::Display for End {
     }
 }
 
-async fn expect_hello(socket: &mut Socket) -> Result<Hello, End> {
-    let deadline = Instant::now() + HELLO_DEADLINE;
-    let frame = tokio::select! {
-        frame = next_frame(socket) => frame?,
-        () = tokio::time::sleep_until(deadline) => {
-            let text = format!("hello must come within {} s", HELLO_DEADLINE.as_secs());
-            return Err(End::refuse(close::SLOW, error(ErrorCode::NotReady, text)));
-        }
-    };
-    match ClientFrame::parse(&frame) {
-        Ok(ClientFrame::Hello(hello)) if hello.v == im::VERSION => Ok(hello),
-        Ok(ClientFrame::Hello(hello)) => {
-            let text = format!("v: {}; this relay speaks {}", hello.v, im::VERSION);
-            let error = error(ErrorCode::UnsupportedVersion, text);
-            Err(End::refuse(close::UNSUPPORTED_VERSION, error))
-        }
-        Ok(_) => {
-            let error = error(ErrorCode::NotReady, "the first frame must be hello");
-            Err(End::refuse(close::POLICY, error))
-        }
-        Err(fault) => Err(End::refuse(close::POLICY, error(fault.code, fault.message))),
-    }
-}
-
 /// Returns how the conversation ended, and what was still to be written.
 async fn converse(
     socket: &mut Socket,
@@ -224,46 +200,6 @@ async fn read(
     }
 }
 
-/// Returns the next text frame; what is no text frame ends the conversation.
-async fn next_frame(
-    source: &mut (impl futures_util::Stream<Item = tungstenite::Result<Message>> + Unpin),
-) -> Result<tungstenite::Utf8Bytes, End> {
-    loop {
-        match source.next().await {
-            Some(Ok(Message::Text(text))) => return Ok(text),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-            Some(Ok(Message::Binary(_))) => {
-                let error = error(ErrorCode::BadFrame, "frames must be text, not binary");
-                return Err(End::refuse(close::UNSUPPORTED_DATA, error));
-            }
-            Some(Ok(Message::Close(_))) => return Err(End::Left),
-            Some(Err(err)) => return Err(end_of(&err)),
-            None => return Err(End::Lost),
-        }
-    }
-}
-
-/// Says which close code a failure of the WebSocket layer gets.
-fn end_of(err: &tungstenite::Error) -> End {
-    use tungstenite::Error;
-    match err {
-        Error::Capacity(_) => {
-            let error = error(ErrorCode::TooLarge, "the frame is too large");
-            End::refuse(close::TOO_BIG, error)
-        }
-        Error::Utf8(_) => {
-            let error = error(ErrorCode::BadFrame, "the frame is not UTF-8");
-            End::refuse(close::INVALID_UTF8, error)
-        }
-        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Lost,
-        Error::Protocol(err) => {
-            End::refuse(close::PROTOCOL, error(ErrorCode::BadFrame, err.to_string()))
-        }
-        Error::ConnectionClosed | Error::AlreadyClosed => End::Left,
-        _ => End::Lost,
-    }
-}
-
 async fn write(
     mut sink: impl futures_util::Sink<Message, Error = tungstenite::Error> + Unpin,
     outbox: &mut mpsc::Receiver<ServerFrame>,
@@ -311,7 +247,7 @@ async fn watch(meter: &Meter, pings: mpsc::Sender<()>, heartbeat: Duration) -> E
     loop {
         beats.tick().await;
         missed = if meter.take() { 0 } else { missed + 1 };
-        if missed > MAX_MISSED {
+        if missed >= MAX_MISSED {
             return End::Silent;
         }
         // A ping that still waits to be written need not be doubled.

@@ -6,6 +6,8 @@
 //! A message and its `seen` row are written together, and so are its end and the end of its `seen` row.
 //! A message's content is never updated.
 
+mod apply;
+mod cells;
 mod lock;
 mod schema;
 mod sqlite;

@@ -3,14 +3,15 @@
 use std::{path::Path, time::Duration};
 
 use protocol::{
-    ChatId, ContactId, MessageId, Timestamp,
-    im::{Notice, NoticeCode, Send},
+    ContactId, MessageId, Timestamp,
+    im::{Notice, Send},
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::{
-    Error, Fingerprint, Letter, Record, Row, Snapshot, Waiting, Write, lock::Lock, schema, to_json,
+    Error, Fingerprint, Letter, Record, Row, Snapshot, Waiting, Write, apply::apply, cells::Cells,
+    lock::Lock, schema,
 };
 
 /// How long a write waits while another program (a backup, a person's shell) locks the file.
@@ -193,7 +194,7 @@ impl Sqlite {
     fn list_notices(&self) -> Result<Vec<(Row, ContactId, Notice, Timestamp)>, Error> {
         let sql = "SELECT row, sender, id, recipient, code, at FROM notices ORDER BY row";
         self.list("notices", sql, |cells| {
-            let code = parse_code(&cells.raw::<String>(4)?).ok_or_else(|| cells.damaged("code"))?;
+            let code = cells.code(4)?;
             let notice =
                 Notice { id: MessageId(cells.raw(2)?), to: cells.contact(3, "recipient")?, code };
             let at = Timestamp::from_millis(cells.raw(5)?);
@@ -216,138 +217,5 @@ impl Sqlite {
             list.push(read(&Cells { table, number, row })?);
         }
         Ok(list)
-    }
-}
-
-/// One row of a result, with what an error about it must name.
-struct Cells<'a> {
-    table: &'static str,
-    number: i64,
-    row: &'a rusqlite::Row<'a>,
-}
-
-impl Cells<'_> {
-    fn raw<T: rusqlite::types::FromSql>(&self, column: usize) -> Result<T, Error> {
-        self.row.get(column).map_err(Error::Read)
-    }
-
-    fn contact(&self, column: usize, field: &'static str) -> Result<ContactId, Error> {
-        ContactId::try_from(self.raw::<String>(column)?).map_err(|_| self.damaged(field))
-    }
-
-    fn chat(&self, column: usize) -> Result<Option<ChatId>, Error> {
-        let text = self.raw::<Option<String>>(column)?;
-        text.map(|text| ChatId::try_from(text).map_err(|_| self.damaged("chat_id"))).transpose()
-    }
-
-    fn damaged(&self, field: &'static str) -> Error {
-        Error::Damaged { table: self.table, row: self.number, field }
-    }
-}
-
-fn apply(tx: &Transaction<'_>, write: &Write) -> rusqlite::Result<()> {
-    match write {
-        Write::Insert { row, letter, fingerprint } => insert(tx, *row, letter, fingerprint),
-        Write::Record { row, record } => tx
-            .prepare_cached(
-                "UPDATE messages SET attempts = ?2, strikes = ?3, first_delivered_at = ?4 WHERE row = ?1",
-            )?
-            .execute(params![
-                row.0,
-                record.attempts,
-                record.strikes,
-                record.first_delivered_at.map(Timestamp::as_millis),
-            ])
-            .map(|_| ()),
-        Write::Settle { row, from, id, at } => {
-            tx.prepare_cached("DELETE FROM messages WHERE row = ?1")?.execute([row.0])?;
-            settle_seen(tx, from, *id, *at)
-        }
-        Write::SetAside { row, from, id, at } => {
-            tx.prepare_cached("UPDATE messages SET set_aside_at = ?2 WHERE row = ?1")?
-                .execute([row.0, at.as_millis()])?;
-            settle_seen(tx, from, *id, *at)
-        }
-        Write::Contact { contact_id, last_seen } => tx
-            .prepare_cached("INSERT OR REPLACE INTO contacts (contact_id, last_seen) VALUES (?1, ?2)")?
-            .execute(params![contact_id.as_str(), last_seen.as_millis()])
-            .map(|_| ()),
-        Write::ForgetContact { contact_id } => tx
-            .prepare_cached("DELETE FROM contacts WHERE contact_id = ?1")?
-            .execute([contact_id.as_str()])
-            .map(|_| ()),
-        Write::Notice { row, from, notice, at } => tx
-            .prepare_cached(
-                "INSERT OR REPLACE INTO notices (row, sender, id, recipient, code, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                row.0,
-                from.as_str(),
-                notice.id.0,
-                notice.to.as_str(),
-                format_code(notice.code),
-                at.as_millis(),
-            ])
-            .map(|_| ()),
-        Write::ForgetNotice { row } => tx
-            .prepare_cached("DELETE FROM notices WHERE row = ?1")?
-            .execute([row.0])
-            .map(|_| ()),
-    }
-}
-
-fn insert(
-    tx: &Transaction<'_>,
-    row: Row,
-    letter: &Letter,
-    fingerprint: &Fingerprint,
-) -> rusqlite::Result<()> {
-    let send = &letter.send;
-    tx.prepare_cached(
-        "INSERT INTO messages
-             (row, sender, id, recipient, chat_id, in_reply_to, content, meta, sent_at, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?
-    .execute(params![
-        row.0,
-        letter.from.as_str(),
-        send.id.0,
-        send.to.as_str(),
-        send.chat_id.as_ref().map(ChatId::as_str),
-        send.in_reply_to.map(|id| id.0),
-        send.content,
-        send.meta.as_ref().map(to_json),
-        letter.sent_at.as_millis(),
-        letter.expires_at.as_millis(),
-    ])?;
-    tx.prepare_cached("INSERT INTO seen (sender, id, fingerprint, row) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![letter.from.as_str(), send.id.0, fingerprint.0, row.0])
-        .map(|_| ())
-}
-
-fn settle_seen(
-    tx: &Transaction<'_>,
-    from: &ContactId,
-    id: MessageId,
-    at: Timestamp,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached("UPDATE seen SET settled_at = ?3 WHERE sender = ?1 AND id = ?2")?
-        .execute(params![from.as_str(), id.0, at.as_millis()])
-        .map(|_| ())
-}
-
-fn format_code(code: NoticeCode) -> &'static str {
-    match code {
-        NoticeCode::Undeliverable => "undeliverable",
-        NoticeCode::Expired | NoticeCode::Unknown => "expired",
-    }
-}
-
-fn parse_code(text: &str) -> Option<NoticeCode> {
-    match text {
-        "undeliverable" => Some(NoticeCode::Undeliverable),
-        "expired" => Some(NoticeCode::Expired),
-        _ => None,
     }
 }

@@ -84,15 +84,15 @@ async fn senders_take_turns() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_closed_and_holds_up_nobody() {
-    let flags = ["--im-heartbeat-ms", "200", "--im-max-in-flight", "10000"];
+    let flags = ["--im-heartbeat-ms", "500", "--im-max-in-flight", "10000"];
     let relay = Relay::start(&flags).await;
     let mut alice = relay.connect("alice").await;
-    let mut bob = relay.connect("bob").await;
     let slow = relay.connect("slow").await;
     let content = "x".repeat(200_000);
     for _ in 0..60 {
         alice.send(message("slow", &content)).await;
     }
+    let mut bob = relay.connect("bob").await;
     alice.send(message("bob", "quick")).await;
     assert_eq!(bob.hear_message().await.content, "quick");
     // Nothing moves on its socket any more, so it counts as dead although it is connected.

@@ -1,6 +1,10 @@
 //! Starts a relay on a free port over a scratch folder, and speaks to it in raw frames.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
@@ -47,7 +51,7 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("a bound listener");
         let stop = CancellationToken::new();
-        let config = config(folder.path().join("data/im.db"), &flags);
+        let config = config(&folder.path().join("data/im.db"), &flags);
         let server = tokio::spawn(im_server::serve(listener, config, stop.clone()));
         Self { addr, folder, flags, stop, server }
     }
@@ -100,7 +104,7 @@ impl Relay {
 }
 
 /// Returns a relay's settings, as from a command line.
-pub(crate) fn config(db: PathBuf, flags: &[String]) -> Config {
+pub(crate) fn config(db: &Path, flags: &[String]) -> Config {
     let db = db.to_str().expect("a path in UTF-8").to_owned();
     let args = ["im-server".to_owned(), "--im-db".to_owned(), db];
     Config::try_parse_from(args.into_iter().chain(flags.iter().cloned())).expect("valid flags")

@@ -83,9 +83,9 @@ async fn a_newer_or_foreign_file_is_refused() {
 }
 
 async fn serve_over(db: &std::path::Path) -> im_server::Error {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let config = config(db.to_owned(), &[]);
-    im_server::serve(listener, config, CancellationToken::new()).await.unwrap_err()
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let config = config(db, &[]);
+    im_server::serve(listener, config, CancellationToken::new()).await.expect_err("a refusal")
 }
 
 #[tokio::test]

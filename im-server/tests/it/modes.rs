@@ -28,7 +28,7 @@ async fn a_newer_connection_takes_over_and_stays() {
 async fn shared_connections_divide_the_work_and_keep_chats_together() {
     let relay = Relay::start(&[]).await;
     let mut alice = relay.connect("alice").await;
-    let (one, _) = relay.connect_as("kb", Mode::Shared).await;
+    let (mut one, _) = relay.connect_as("kb", Mode::Shared).await;
     let (two, _) = relay.connect_as("kb", Mode::Shared).await;
     let chat = |chat: &str, content: &str| Send {
         chat_id: Some(chat.parse().unwrap()),
