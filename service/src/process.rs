@@ -5,7 +5,7 @@ use std::{future::Future, io::Write, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code of a process that a second signal ended at once.
+/// The exit code of a process that a second interrupt ended at once.
 const EXIT_INTERRUPTED: i32 = 130;
 
 /// Runs a daemon to its end; an error is printed with its whole chain, and the exit code is 1.
@@ -25,7 +25,10 @@ pub fn run(main: impl Future<Output = anyhow::Result<()>>) -> ExitCode {
     }
 }
 
-/// Returns a token that the first SIGINT or SIGTERM cancels; the second ends the process at once.
+/// Returns a token that the first SIGINT or SIGTERM cancels; a second SIGINT ends the process at once.
+///
+/// A later SIGTERM changes nothing: at a Ctrl-C the terminal interrupts every process itself,
+/// and whoever runs them sends each a SIGTERM on top.
 ///
 /// # Errors
 ///
@@ -36,17 +39,22 @@ pub fn stop_signal() -> std::io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let token = stop.clone();
     tokio::spawn(async move {
+        let mut is_interrupted = false;
         loop {
             tokio::select! {
-                _ = interrupt.recv() => {}
+                _ = interrupt.recv() => {
+                    if is_interrupted {
+                        tracing::warn!("interrupted again: leaving at once");
+                        std::process::exit(EXIT_INTERRUPTED);
+                    }
+                    is_interrupted = true;
+                }
                 _ = terminate.recv() => {}
             }
-            if token.is_cancelled() {
-                tracing::warn!("second signal: leaving at once");
-                std::process::exit(EXIT_INTERRUPTED);
+            if !token.is_cancelled() {
+                tracing::info!("asked to stop: finishing what runs");
+                token.cancel();
             }
-            tracing::info!("signal: shutting down; a second one ends at once");
-            token.cancel();
         }
     });
     Ok(stop)
