@@ -2,13 +2,17 @@
 
 use std::{fs, path::Path, process::Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::{
-    net::TcpListener,
+    io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
+    time::timeout,
 };
 
 use crate::wait;
+
+/// How many tokens a prompt and its answer may have; the server's default is too few for an ask.
+const CONTEXT_TOKENS: &str = "8192";
 
 /// A running chat server; killed when dropped.
 pub struct ChatPeer {
@@ -21,32 +25,36 @@ impl ChatPeer {
     ///
     /// Returns `None` when it was not fetched.
     /// That is an error where `CI` is `true`: there, every peer must be had.
-    pub async fn start(is_ci: bool, log_folder: &Path) -> Result<Option<Self>> {
+    pub async fn start(is_ci: bool) -> Result<Option<Self>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.peers/chat");
         if !folder.join("ready").exists() {
             ensure!(!is_ci, "the chat server is missing; run tests/peers/setup.sh");
             return Ok(None);
         }
         let model = fs::read_to_string(folder.join("model-path"))?;
-        // The server wants a number; the port is free until it takes it, a moment later.
-        let port = TcpListener::bind("127.0.0.1:0").await?.local_addr()?.port();
-        let log = fs::File::create(log_folder.join("chat-peer.log"))?;
-        let child = Command::new(folder.join("bin/python"))
-            .args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--model", model.trim()])
-            .args(["--port", &port.to_string()])
+        let mut child = Command::new(folder.join("bin/python"))
+            .args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0"])
+            .args(["--n_ctx", CONTEXT_TOKENS, "--model", model.trim()])
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .context("starting the chat server")?;
-        let base_url = format!("http://127.0.0.1:{port}/v1");
-        wait::until("the chat server", async || {
-            let answer = reqwest::get(format!("{base_url}/models")).await?;
-            ensure!(answer.status().is_success(), "{}", answer.status());
-            Ok(())
-        })
-        .await?;
+        let stderr = child.stderr.take().context("standard error is piped")?;
+        let mut lines = BufReader::new(stderr).lines();
+        let announced = timeout(wait::PATIENCE, async {
+            while let Some(line) = lines.next_line().await? {
+                if let Some((_, rest)) = line.split_once("Uvicorn running on ") {
+                    let base = rest.split_whitespace().next().unwrap_or_default();
+                    return Ok(format!("{base}/v1"));
+                }
+            }
+            bail!("the chat server ended")
+        });
+        let base_url = announced.await.context("the chat server did not start in time")??;
+        // What it says later is of no use, but must not fill its pipe.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Some(Self { _child: child, base_url }))
     }
 

@@ -22,8 +22,7 @@ fn skipped(name: &str, reason: &str) {
 async fn a_real_model_answers_and_cites_nothing_that_was_not_retrieved() {
     #[expect(clippy::disallowed_methods, reason = "the test runner's own setting")]
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    let folder = tempfile::tempdir().unwrap();
-    let Some(peer) = ChatPeer::start(is_ci, folder.path()).await.unwrap() else {
+    let Some(peer) = ChatPeer::start(is_ci).await.unwrap() else {
         let name = "a_real_model_answers_and_cites_nothing_that_was_not_retrieved";
         return skipped(name, "tests/peers/setup.sh could not fetch the chat server");
     };
