@@ -6,7 +6,7 @@
 //! # Layout
 //!
 //! - [`config`]: the settings.
-//! - `router`, `upgrade`: the HTTP side.
+//! - `http`: the routes, and how a request becomes a connection.
 //! - `connection`: one WebSocket connection, from its first frame to its close frame.
 //! - `relay`: the one task that owns the mailboxes and their store.
 //! - `mailbox`: what becomes of every message, as functions of state and time.
@@ -14,11 +14,10 @@
 
 pub mod config;
 mod connection;
+mod http;
 mod mailbox;
 mod relay;
-mod router;
 mod store;
-mod upgrade;
 
 pub use config::Config;
 pub use store::Error as StoreError;
@@ -57,7 +56,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let relay = relay::start(config.limits, store::Sqlite::open(&config.im_db)?)?;
     let connections = TaskTracker::new();
-    let app = router::App {
+    let app = http::App {
         relay: relay.clone(),
         limits: config.limits,
         connections: connections.clone(),
@@ -65,7 +64,7 @@ pub async fn serve(
     };
     let guard = service::http::Guard::new(config.im_hosts, config.im_origins);
     service::http::announce(&listener).map_err(Error::Listen)?;
-    let http = service::http::serve(listener, router::router(app), guard, stop.clone());
+    let served = service::http::serve(listener, http::router(app), guard, stop.clone());
     let drain = async {
         stop.cancelled().await;
         relay.drain().await;
@@ -79,7 +78,7 @@ pub async fn serve(
         }
     };
     tokio::select! {
-        (served, ()) = async { tokio::join!(http, drain) } => served.map_err(Error::Listen)?,
+        (served, ()) = async { tokio::join!(served, drain) } => served.map_err(Error::Listen)?,
         () = failed => return Err(Error::Mailboxes),
     }
     connections.close();

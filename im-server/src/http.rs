@@ -1,16 +1,19 @@
 //! All routes of the relay's port.
 
+mod upgrade;
+
 use axum::{
     Json, Router,
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
-    routing::{any, get},
+    routing::get,
 };
 use protocol::im::Contacts;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{config::Limits, relay::Handle, upgrade};
+use self::upgrade::open_connection;
+use crate::{config::Limits, relay::Handle};
 
 /// What handlers need.
 #[derive(Clone, Debug)]
@@ -26,7 +29,8 @@ pub(crate) struct App {
 pub(crate) fn router(app: App) -> Router {
     let relay = app.relay.clone();
     Router::new()
-        .route("/ws", any(upgrade::open_connection))
+        // Also for other methods, which it tells what is right.
+        .route("/ws", get(open_connection).fallback(open_connection))
         .route("/api/contacts", get(list_contacts))
         .with_state(app)
         .merge(service::http::health_routes(move || relay.check_ready()))

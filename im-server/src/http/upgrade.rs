@@ -9,10 +9,11 @@ use hyper_util::rt::TokioIo;
 use protocol::im;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use crate::{connection, router::App};
+use super::App;
+use crate::connection;
 
 /// Answers `/ws`: switches protocols and starts the conversation, or says what the request lacks.
-pub(crate) async fn open_connection(State(app): State<App>, mut request: Request) -> Response {
+pub(super) async fn open_connection(State(app): State<App>, mut request: Request) -> Response {
     let key = match check(request.method(), request.headers()) {
         Ok(key) => key,
         Err(refusal) => return refusal.into_response(),
