@@ -1,0 +1,11 @@
+//! Text as search sees it: tokens for ranking, folded text for the substring promise, questions without scaffolding.
+//!
+//! Pure functions; the index and the ranking call them, they call nothing.
+
+mod folded;
+mod question;
+mod tokens;
+
+pub(crate) use folded::{Folded, grams_at};
+pub(crate) use question::{content_tokens, is_scaffolding};
+pub(crate) use tokens::{characters, is_cjk, tokens};
