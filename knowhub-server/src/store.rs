@@ -1,0 +1,102 @@
+//! The hub's rows in SQLite: the truth that every index is derived from.
+//!
+//! | table | holds | changes |
+//! |---|---|---|
+//! | `store` | who this store is, the last number of the change sequence | in every transaction that changes a searchable row |
+//! | `experiences` | one row a report | never updated |
+//! | `resource_names` | count, scores and newest URL per name | together with the experience that changes it |
+//! | `knowledge` | one row a record | with a new `seq` whenever it changes |
+//! | `idempotency_keys` | answers already given, for 24 hours | together with the write that they answer |
+//!
+//! One thread writes; what waits for it is committed together, and nobody gets an answer before the commit.
+//! Readers are separate read-only connections that neither block nor are blocked.
+//! All SQL of the hub stands below this module, and no type of the engine leaves it.
+
+mod change;
+mod error;
+mod experiences;
+mod file;
+mod idempotency;
+mod knowledge;
+mod readers;
+mod resource_names;
+mod writer;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use rusqlite::Connection;
+
+pub(crate) use change::{Change, Identity};
+pub(crate) use error::Error;
+pub use error::OpenError;
+pub(crate) use experiences::Experience;
+pub(crate) use file::beside;
+pub(crate) use idempotency::{IdempotentRequest, Written};
+pub(crate) use knowledge::KnowledgeRow;
+
+use readers::Readers;
+use writer::Writer;
+
+/// How long a write may wait for its commit.
+///
+/// The caller loses: it is told to try again, and cannot know whether the write was kept.
+const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A handle to the store; clones share it.
+#[derive(Clone)]
+pub(crate) struct Store {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    identity: Arc<Identity>,
+}
+
+impl Store {
+    /// Opens or creates the store and takes its lock.
+    ///
+    /// `publish` is told every committed change on the writer's thread before the writers get their answers;
+    /// while it blocks, writers wait.
+    pub(crate) fn open(
+        path: &Path,
+        publish: impl Fn(Vec<Change>) + Send + 'static,
+    ) -> Result<Self, OpenError> {
+        let opened = file::open(path)?;
+        let readers = Arc::new(Readers::new(opened.path));
+        let writer = Writer::start(opened.db, opened.lock, Box::new(publish))
+            .map_err(|source| OpenError::Thread { source })?;
+        Ok(Self { writer: Arc::new(writer), readers, identity: Arc::new(opened.identity) })
+    }
+
+    /// Returns who this store is and how far its change sequence was when it was opened.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Waits until the writer has ended, which is a fault unless [`Store::close`] was called.
+    pub(crate) async fn writer_ended(&self) {
+        self.writer.ended().await;
+    }
+
+    /// Finishes the writes that were handed over, closes the file and releases its lock.
+    pub(crate) async fn close(&self) {
+        self.readers.close();
+        self.writer.close().await;
+    }
+
+    /// Runs `work` in a transaction and returns its value once that is on disk.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &mut Vec<Change>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        tokio::time::timeout(WRITE_DEADLINE, self.writer.run(work))
+            .await
+            .unwrap_or(Err(Error::Busy))
+    }
+
+    /// Runs `work` on a read-only connection.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        Arc::clone(&self.readers).run(work).await
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong with the store: while it is opened, and while it is used.
+
+use std::{io, path::PathBuf, sync::Arc};
+
+/// Why a read or write failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The engine failed; shared, because one failed commit fails many writes.
+    #[error("the database failed")]
+    Database(#[source] Arc<rusqlite::Error>),
+    /// The same idempotency key came with another body.
+    #[error("the idempotency key was used before with another body")]
+    KeyReused,
+    /// So many records were made within one second that no id was free.
+    #[error("no knowledge id is free within this second")]
+    NoFreeId,
+    /// The commit did not come within the deadline.
+    #[error("the write did not reach the disk in time")]
+    Busy,
+    /// The store is shutting down.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(err: rusqlite::Error) -> Self {
+        Self::Database(Arc::new(err))
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its folder cannot be made or written.
+    #[error("cannot write beside {}; make its folder writable or set KNOWHUB_DB to another file", path.display())]
+    Folder {
+        /// The store's file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Another hub has it open.
+    #[error("another hub is already using {}; stop it, or set KNOWHUB_DB to another file", path.display())]
+    InUse {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "{} has schema version {found}, and this hub knows versions up to {known}; \
+         start a newer hub, or set KNOWHUB_DB to another file",
+        path.display()
+    )]
+    Newer {
+        /// The store's file.
+        path: PathBuf,
+        /// The version it has.
+        found: usize,
+        /// The newest version this program knows.
+        known: usize,
+    },
+    /// It belongs to another program.
+    #[error("{} is not a KnowHub store; set KNOWHUB_DB to another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The engine refused.
+    #[error("cannot open {}", path.display())]
+    Database {
+        /// The store's file.
+        path: PathBuf,
+        /// What the engine said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// No thread could be started for the writer.
+    #[error("cannot start the store's writer")]
+    Thread {
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,124 @@
+//! Experiences in the store; the per-name aggregates change in the same transaction.
+
+use std::rc::Rc;
+
+use protocol::{
+    ExperienceId, Timestamp,
+    hub::{ExperienceCreated, NewExperience},
+};
+use rusqlite::{Connection, Row, types::Value};
+
+use super::{
+    Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency, resource_names,
+};
+
+const COLUMNS: &str = "id, seq, name, url, category, task, score, outcome, tips, content_id, \
+                       submitted_by, created_at";
+
+/// A stored experience.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Experience {
+    /// Its number.
+    pub(crate) id: ExperienceId,
+    /// The change that stored it.
+    pub(crate) seq: i64,
+    /// What was reported.
+    pub(crate) report: NewExperience,
+    /// When it was stored.
+    pub(crate) created_at: Timestamp,
+}
+
+impl Store {
+    /// Stores an experience, unless the same request was answered before.
+    pub(crate) async fn insert_experience(
+        &self,
+        report: NewExperience,
+        now: Timestamp,
+        request: Option<IdempotentRequest>,
+    ) -> Result<Written<ExperienceCreated>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), now, || {
+                let seq = next_seq(db)?;
+                let id = insert(db, seq, &report, now)?;
+                resource_names::count_experience(db, &report)?;
+                let row = Experience { id, seq, report, created_at: now };
+                changes.push(Change::Experience(Box::new(row)));
+                Ok(ExperienceCreated { id })
+            })
+        })
+        .await
+    }
+
+    /// Lists the experiences with these numbers, in no particular order.
+    pub(crate) async fn list_experiences(&self, ids: Vec<i64>) -> Result<Vec<Experience>, Error> {
+        self.read(move |db| {
+            let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM experiences WHERE id IN rarray(?1)"
+            ))?;
+            Ok(statement.query_map([ids], read)?.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Lists the experiences that changed after `seq`, in that order, at most `limit`.
+    pub(crate) async fn list_experiences_after(
+        &self,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<Experience>, Error> {
+        self.read(move |db| {
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM experiences WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+            ))?;
+            Ok(statement.query_map((seq, limit), read)?.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+fn insert(
+    db: &Connection,
+    seq: i64,
+    report: &NewExperience,
+    now: Timestamp,
+) -> rusqlite::Result<ExperienceId> {
+    db.prepare_cached(
+        "INSERT INTO experiences (seq, name, url, category, task, score, outcome, tips, content_id,
+                                  submitted_by, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute((
+        seq,
+        &report.name,
+        &report.url,
+        &report.category,
+        &report.task,
+        report.score,
+        &report.outcome,
+        &report.tips,
+        &report.content_id,
+        &report.submitted_by,
+        now.as_millis(),
+    ))?;
+    Ok(ExperienceId(db.last_insert_rowid()))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
+    Ok(Experience {
+        id: ExperienceId(row.get("id")?),
+        seq: row.get("seq")?,
+        report: NewExperience {
+            name: row.get("name")?,
+            url: row.get("url")?,
+            category: row.get("category")?,
+            task: row.get("task")?,
+            score: row.get("score")?,
+            outcome: row.get("outcome")?,
+            tips: row.get("tips")?,
+            content_id: row.get("content_id")?,
+            submitted_by: row.get("submitted_by")?,
+        },
+        created_at: Timestamp::from_millis(row.get("created_at")?),
+    })
+}

@@ -1,0 +1,135 @@
+//! The store's file: its lock, its settings and its migrations.
+
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{Identity, OpenError, change};
+
+/// Embedded, numbered from 1, append-only: a migration that was released is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_initial.sql")];
+
+/// Marks the file as a KnowHub store; the letters `KnHb`.
+const APPLICATION_ID: i32 = 0x4b6e_4862;
+
+/// How long a statement waits for a lock, which only a foreign program can hold.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open store file.
+pub(super) struct Opened {
+    /// The connection that may write.
+    pub(super) db: Connection,
+    /// Held as long as the store is open.
+    pub(super) lock: File,
+    /// The file, as an absolute path.
+    pub(super) path: PathBuf,
+    /// Who it is.
+    pub(super) identity: Identity,
+}
+
+/// Returns the path of a file or folder that belongs to the store at `path`.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Locks, opens and migrates the store at `path`; creates it and its folder when they are missing.
+pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
+    let path = absolute(path)?;
+    let lock = lock(&path)?;
+    let refused = |err: rusqlite::Error| match err.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.clone() },
+        _ => OpenError::Database { path: path.clone(), source: err.into() },
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(&path, flags).map_err(refused)?;
+    check_owner(&db, &path, refused)?;
+    configure(&db).map_err(refused)?;
+    migrate(&mut db).map_err(refused)?;
+    let identity = change::identity(&db).map_err(refused)?;
+    Ok(Opened { db, lock, path, identity })
+}
+
+/// Opens one more connection to the store, which cannot write.
+pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.pragma_update(None, "query_only", true)?;
+    rusqlite::vtab::array::load_module(&db)?;
+    Ok(db)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, OpenError> {
+    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    let path = std::path::absolute(path).map_err(unusable)?;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(unusable)?;
+    }
+    Ok(path)
+}
+
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(beside(path, ".lock"))
+        .map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(unusable(source)),
+    }
+}
+
+/// Refuses, before anything is written, a file that is not ours or is newer than this program.
+fn check_owner(
+    db: &Connection,
+    path: &Path,
+    refused: impl Fn(rusqlite::Error) -> OpenError + Copy,
+) -> Result<(), OpenError> {
+    let application_id: i32 =
+        db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(refused)?;
+    let has_tables: bool = db
+        .query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+        .map_err(refused)?;
+    if has_tables && application_id != APPLICATION_ID {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    let found = version(db).map_err(refused)?;
+    if found > MIGRATIONS.len() {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known: MIGRATIONS.len() });
+    }
+    Ok(())
+}
+
+fn configure(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")
+}
+
+fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
+    for (done, migration) in MIGRATIONS.iter().enumerate().skip(version(db)?) {
+        let tx = db.transaction()?;
+        tx.execute_batch(migration)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+        tx.pragma_update(None, "user_version", i64::try_from(done + 1).unwrap_or(i64::MAX))?;
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+fn version(db: &Connection) -> rusqlite::Result<usize> {
+    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(version as usize)
+}

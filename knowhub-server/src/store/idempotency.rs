@@ -1,0 +1,135 @@
+//! Idempotency keys: a write that is sent again gets the answer it had, for 24 hours.
+
+use std::time::Duration;
+
+use protocol::Timestamp;
+use rusqlite::{Connection, OptionalExtension};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::Error;
+
+/// How long an answer is kept; a client that repeats itself later writes a second time.
+const KEEP: Duration = Duration::from_hours(24);
+
+/// How many expired answers a write clears away, so that no write pays for many.
+const CLEAR_AT_ONCE: i64 = 16;
+
+/// What makes two requests the same.
+#[derive(Clone, Debug)]
+pub(crate) struct IdempotentRequest {
+    /// Method and path.
+    pub(crate) scope: &'static str,
+    /// The client's key.
+    pub(crate) key: String,
+    /// SHA-256 of what the body says.
+    pub(crate) body_hash: [u8; 32],
+}
+
+/// The answer to a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written<T> {
+    /// The answer.
+    pub(crate) answer: T,
+    /// It was given before; nothing was written now.
+    pub(crate) replayed: bool,
+}
+
+/// Writes unless the same request was answered before; its answer is stored in the write's own transaction.
+pub(super) fn once<T: Serialize + DeserializeOwned>(
+    db: &Connection,
+    request: Option<&IdempotentRequest>,
+    now: Timestamp,
+    write: impl FnOnce() -> Result<T, Error>,
+) -> Result<Written<T>, Error> {
+    let Some(request) = request else {
+        return Ok(Written { answer: write()?, replayed: false });
+    };
+    clear_expired(db, now)?;
+    if let Some((body_hash, answer)) = find_answer(db, request, now)? {
+        if body_hash != request.body_hash {
+            return Err(Error::KeyReused);
+        }
+        let answer = serde_json::from_str(&answer).map_err(super::knowledge::unreadable)?;
+        return Ok(Written { answer, replayed: true });
+    }
+    let answer = write()?;
+    insert_answer(db, request, &answer, now)?;
+    Ok(Written { answer, replayed: false })
+}
+
+fn find_answer(
+    db: &Connection,
+    request: &IdempotentRequest,
+    now: Timestamp,
+) -> Result<Option<([u8; 32], String)>, Error> {
+    let found = db
+        .prepare_cached(
+            "SELECT body_hash, answer FROM idempotency_keys
+             WHERE scope = ?1 AND key = ?2 AND expires_at > ?3",
+        )?
+        .query_row((request.scope, &request.key, now.as_millis()), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    Ok(found)
+}
+
+fn insert_answer<T: Serialize>(
+    db: &Connection,
+    request: &IdempotentRequest,
+    answer: &T,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let answer = serde_json::to_string(answer).expect("an answer of the hub is plain JSON");
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO idempotency_keys (scope, key, body_hash, answer, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((
+        request.scope,
+        &request.key,
+        request.body_hash,
+        answer,
+        now.after(KEEP).as_millis(),
+    ))?;
+    Ok(())
+}
+
+fn clear_expired(db: &Connection, now: Timestamp) -> Result<(), Error> {
+    db.prepare_cached(
+        "DELETE FROM idempotency_keys WHERE (scope, key) IN (
+             SELECT scope, key FROM idempotency_keys WHERE expires_at <= ?1 LIMIT ?2)",
+    )?
+    .execute((now.as_millis(), CLEAR_AT_ONCE))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(key: &str, body: u8) -> IdempotentRequest {
+        IdempotentRequest { scope: "POST /here", key: key.into(), body_hash: [body; 32] }
+    }
+
+    #[test]
+    fn an_answer_is_repeated_for_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = super::super::file::open(&folder.path().join("hub.db")).unwrap().db;
+        let now = Timestamp::from_millis(0);
+        let ask =
+            |key, body, now, fresh: u64| once(&db, Some(&request(key, body)), now, || Ok(fresh));
+
+        assert_eq!(ask("a", 1, now, 1).unwrap(), Written { answer: 1, replayed: false });
+        assert_eq!(ask("a", 1, now, 2).unwrap(), Written { answer: 1, replayed: true });
+        assert!(matches!(ask("a", 2, now, 3), Err(Error::KeyReused)));
+        assert_eq!(ask("b", 2, now, 4).unwrap(), Written { answer: 4, replayed: false });
+        assert_eq!(
+            ask("a", 2, now.after(KEEP), 5).unwrap(),
+            Written { answer: 5, replayed: false }
+        );
+        let kept: i64 =
+            db.query_row("SELECT count(*) FROM idempotency_keys", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, 1, "expired answers are cleared");
+    }
+}

@@ -1,0 +1,172 @@
+//! Knowledge records in the store.
+
+use std::rc::Rc;
+
+use protocol::{
+    KnowledgeId, Timestamp,
+    hub::{Knowledge, KnowledgeCreated, KnowledgeStatus},
+};
+use rusqlite::{Connection, OptionalExtension, Row, types::Type, types::Value};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency};
+
+/// How often an id is drawn again when it is taken; a burst of more than some 60,000 records within a second loses.
+const MAX_DRAWS: usize = 256;
+
+/// A stored record and its place in the change sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KnowledgeRow {
+    /// Its row, which never changes.
+    pub(crate) row: i64,
+    /// Its last change.
+    pub(crate) seq: i64,
+    /// The record.
+    pub(crate) record: Knowledge,
+}
+
+impl Store {
+    /// Stores a record, unless the same request was answered before.
+    ///
+    /// When its id is taken, `draw` gives another.
+    pub(crate) async fn insert_knowledge(
+        &self,
+        mut record: Knowledge,
+        draw: impl Fn() -> KnowledgeId + Send + 'static,
+        request: Option<IdempotentRequest>,
+    ) -> Result<Written<KnowledgeCreated>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), record.created_at, || {
+                record.id = free_id(db, record.id.clone(), draw)?;
+                let seq = next_seq(db)?;
+                let row = insert(db, seq, &record)?;
+                let created = KnowledgeCreated { id: record.id.clone(), status: record.status };
+                changes.push(Change::Knowledge(Box::new(KnowledgeRow { row, seq, record })));
+                Ok(created)
+            })
+        })
+        .await
+    }
+
+    /// Finds the record with this id.
+    pub(crate) async fn find_knowledge(&self, id: KnowledgeId) -> Result<Option<Knowledge>, Error> {
+        self.read(move |db| {
+            let mut statement = db.prepare_cached("SELECT * FROM knowledge WHERE id = ?1")?;
+            let row = statement.query_row([id.as_str()], read).optional()?;
+            Ok(row.map(|row| row.record))
+        })
+        .await
+    }
+
+    /// Lists the records in these rows, in no particular order.
+    pub(crate) async fn list_knowledge(&self, rows: Vec<i64>) -> Result<Vec<KnowledgeRow>, Error> {
+        self.read(move |db| {
+            let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
+            let mut statement =
+                db.prepare_cached("SELECT * FROM knowledge WHERE row IN rarray(?1)")?;
+            Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Lists the records that changed after `seq`, in that order, at most `limit`.
+    pub(crate) async fn list_knowledge_after(
+        &self,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<KnowledgeRow>, Error> {
+        self.read(move |db| {
+            let mut statement =
+                db.prepare_cached("SELECT * FROM knowledge WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+            Ok(statement.query_map((seq, limit), read)?.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+fn free_id(
+    db: &Connection,
+    first: KnowledgeId,
+    draw: impl Fn() -> KnowledgeId,
+) -> Result<KnowledgeId, Error> {
+    let mut statement =
+        db.prepare_cached("SELECT EXISTS (SELECT 1 FROM knowledge WHERE id = ?1)")?;
+    let mut id = first;
+    for _ in 0..MAX_DRAWS {
+        let is_taken: bool = statement.query_row([id.as_str()], |row| row.get(0))?;
+        if !is_taken {
+            return Ok(id);
+        }
+        id = draw();
+    }
+    Err(Error::NoFreeId)
+}
+
+fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO knowledge (seq, id, task, content, types, tags, scopes, owner, resource_ids,
+             source, eval, status, relationships, message_id, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    )?
+    .execute((
+        seq,
+        record.id.as_str(),
+        &record.task,
+        &record.content,
+        json(&record.types),
+        json(&record.tags),
+        json(&record.scopes),
+        &record.owner,
+        json(&record.resource_ids),
+        json(&record.source),
+        json(&record.eval),
+        status_name(record.status),
+        json(&record.relationships),
+        &record.message_id,
+        record.created_at.as_millis(),
+        record.updated_at.as_millis(),
+    ))?;
+    Ok(db.last_insert_rowid())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
+    Ok(KnowledgeRow {
+        row: row.get("row")?,
+        seq: row.get("seq")?,
+        record: Knowledge {
+            id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
+            task: row.get("task")?,
+            content: row.get("content")?,
+            types: value(row, "types")?,
+            tags: value(row, "tags")?,
+            scopes: value(row, "scopes")?,
+            owner: row.get("owner")?,
+            resource_ids: value(row, "resource_ids")?,
+            source: value(row, "source")?,
+            eval: value(row, "eval")?,
+            status: serde_json::from_value(row.get::<_, String>("status")?.into())
+                .map_err(unreadable)?,
+            relationships: value(row, "relationships")?,
+            message_id: row.get("message_id")?,
+            created_at: Timestamp::from_millis(row.get("created_at")?),
+            updated_at: Timestamp::from_millis(row.get("updated_at")?),
+        },
+    })
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("what was read from JSON can be written as JSON")
+}
+
+fn status_name(status: KnowledgeStatus) -> String {
+    json(&status).trim_matches('"').to_owned()
+}
+
+fn value<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(&row.get::<_, String>(column)?).map_err(unreadable)
+}
+
+/// Returns the error of a stored text that does not say what it should.
+pub(super) fn unreadable(err: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(err))
+}

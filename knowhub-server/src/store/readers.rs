@@ -1,0 +1,62 @@
+//! Read-only connections, opened when they are first needed.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::{Error, file};
+
+/// How many reads run at once; further ones wait for a connection, in the order they came.
+const MAX_READERS: usize = 4;
+
+/// The pool of connections that cannot write.
+pub(super) struct Readers {
+    path: PathBuf,
+    permits: Semaphore,
+    /// Connections that nobody uses right now.
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    /// Makes a pool for the store at `path`; opens nothing yet.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, permits: Semaphore::new(MAX_READERS), idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Runs `work` on one of the connections, off the async threads.
+    pub(super) async fn run<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let _permit = self.permits.acquire().await.map_err(|_| Error::Closed)?;
+        let readers = Arc::clone(&self);
+        let reading = tokio::task::spawn_blocking(move || {
+            let db = match readers.idle().pop() {
+                Some(db) => db,
+                None => file::open_reader(&readers.path)?,
+            };
+            let result = work(&db);
+            readers.idle().push(db);
+            result
+        });
+        match reading.await {
+            Ok(result) => result,
+            Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+
+    /// Refuses further reads and closes the idle connections.
+    pub(super) fn close(&self) {
+        self.permits.close();
+        self.idle().clear();
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().expect("nobody panics while holding it")
+    }
+}

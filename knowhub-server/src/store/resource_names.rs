@@ -1,0 +1,61 @@
+//! What is known of each resource name over all its experiences.
+
+use std::{collections::HashMap, rc::Rc};
+
+use protocol::hub::NewExperience;
+use rusqlite::{Connection, types::Value};
+
+use super::{Error, Store};
+
+/// The aggregate of one name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ResourceName {
+    /// How many experiences it has.
+    pub(crate) experience_count: u64,
+    /// The mean of its scores; absent when nobody rated.
+    pub(crate) avg_score: Option<f64>,
+    /// The newest URL that is not empty.
+    pub(crate) url: String,
+}
+
+impl Store {
+    /// Lists the aggregates of these names, by name.
+    pub(crate) async fn list_resource_names(
+        &self,
+        names: Vec<String>,
+    ) -> Result<HashMap<String, ResourceName>, Error> {
+        self.read(move |db| {
+            let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
+            let mut statement = db.prepare_cached(
+                "SELECT name, experience_count, score_sum, score_count, url
+                 FROM resource_names WHERE name IN rarray(?1)",
+            )?;
+            let rows = statement.query_map([names], |row| {
+                let (score_sum, score_count): (f64, f64) = (row.get(2)?, row.get(3)?);
+                let aggregate = ResourceName {
+                    experience_count: row.get::<_, u32>(1)?.into(),
+                    avg_score: (score_count > 0.0).then(|| score_sum / score_count),
+                    url: row.get(4)?,
+                };
+                Ok((row.get(0)?, aggregate))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+/// Adds one experience to the aggregate of its name, within the caller's transaction.
+pub(super) fn count_experience(db: &Connection, report: &NewExperience) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO resource_names (name, experience_count, score_sum, score_count, url)
+         VALUES (?1, 1, coalesce(?2, 0), ?2 IS NOT NULL, ?3)
+         ON CONFLICT (name) DO UPDATE SET
+             experience_count = experience_count + 1,
+             score_sum = score_sum + excluded.score_sum,
+             score_count = score_count + excluded.score_count,
+             url = CASE excluded.url WHEN '' THEN url ELSE excluded.url END",
+    )?
+    .execute((&report.name, report.score, &report.url))?;
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! The one writer: a thread that commits what waits for it together.
+
+use std::{fs::File, io, sync::Mutex, thread};
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Change, Error};
+
+/// How many writes may wait for the writer; further ones wait for a place, in the order they came.
+const QUEUE_CAPACITY: usize = 1024;
+
+/// How many writes are committed together at most; the rest waits for the next commit.
+const MAX_BATCH: usize = 512;
+
+/// Told of each commit before its writers get their answers.
+pub(super) type Publish = Box<dyn Fn(Vec<Change>) + Send>;
+
+/// A write that waits for its turn, whatever it returns.
+trait Job: Send {
+    /// Does the work within the transaction, and tells whether its changes are kept.
+    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> bool;
+
+    /// Answers the caller, now that the commit is decided.
+    fn answer(self: Box<Self>, committed: Result<(), Error>);
+}
+
+/// A write that returns a `T`.
+struct Write<T, F> {
+    /// Taken when the job runs.
+    work: Option<F>,
+    /// What the work returned.
+    result: Option<Result<T, Error>>,
+    /// Where the caller waits.
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T, F> Job for Write<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection, &mut Vec<Change>) -> Result<T, Error> + Send,
+{
+    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> bool {
+        let result = self.work.take().map(|work| work(db, changes));
+        let keep = matches!(result, Some(Ok(_)));
+        self.result = result;
+        keep
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Error>) {
+        let answer = match (self.result, committed) {
+            (Some(Err(own)), _) => Err(own),
+            (_, Err(err)) => Err(err),
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (None, Ok(())) => Err(Error::Closed),
+        };
+        // The caller may have given up waiting; the write stands all the same.
+        let _ = self.reply.send(answer);
+    }
+}
+
+enum Message {
+    Job(Box<dyn Job>),
+    Close,
+}
+
+/// The handle of the writer's thread.
+pub(super) struct Writer {
+    /// Whoever writes sends here; the thread receives; closed when the thread ends.
+    messages: mpsc::Sender<Message>,
+    /// Taken by the first that closes.
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread, which owns the connection and the lock until it ends.
+    pub(super) fn start(db: Connection, lock: File, publish: Publish) -> io::Result<Self> {
+        let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
+        let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
+            write_until_closed(db, received, &publish);
+            drop(lock);
+        })?;
+        Ok(Self { messages, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Runs `work` in a transaction and returns its value after the commit.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &mut Vec<Change>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Write { work: Some(work), result: None, reply });
+        self.messages.send(Message::Job(job)).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Waits until the thread takes no more messages.
+    pub(super) async fn ended(&self) {
+        self.messages.closed().await;
+    }
+
+    /// Lets the thread finish what it was sent, and waits for its end.
+    pub(super) async fn close(&self) {
+        // It fails only when the thread has ended by itself.
+        let _ = self.messages.send(Message::Close).await;
+        let thread = self.thread.lock().expect("nobody panics while holding it").take();
+        if let Some(thread) = thread {
+            let joined = tokio::task::spawn_blocking(|| thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the store's writer ended by a panic");
+            }
+        }
+    }
+}
+
+fn write_until_closed(
+    mut db: Connection,
+    mut messages: mpsc::Receiver<Message>,
+    publish: &Publish,
+) {
+    while let Some(first) = messages.blocking_recv() {
+        let mut batch = Vec::new();
+        let mut next = Some(first);
+        while let Some(message) = next {
+            match message {
+                Message::Job(job) => batch.push(job),
+                Message::Close => messages.close(),
+            }
+            next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
+        }
+        write_batch(&mut db, batch, publish);
+    }
+}
+
+/// Commits the jobs together; one that fails is undone alone.
+fn write_batch(db: &mut Connection, mut batch: Vec<Box<dyn Job>>, publish: &Publish) {
+    let mut changes = Vec::new();
+    let committed = commit(db, &mut batch, &mut changes);
+    match &committed {
+        Ok(()) if changes.is_empty() => {}
+        Ok(()) => publish(changes),
+        Err(err) => tracing::error!(error = %chain(err), "a commit failed"),
+    }
+    for job in batch {
+        job.answer(committed.clone());
+    }
+}
+
+fn commit(
+    db: &mut Connection,
+    batch: &mut [Box<dyn Job>],
+    changes: &mut Vec<Change>,
+) -> Result<(), Error> {
+    let mut tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for job in batch {
+        let kept_changes = changes.len();
+        let savepoint = tx.savepoint()?;
+        if job.work(&savepoint, changes) {
+            savepoint.commit()?;
+        } else {
+            changes.truncate(kept_changes);
+            // On a full disk the engine has undone the whole transaction already, and this fails.
+            savepoint.finish()?;
+        }
+    }
+    Ok(tx.commit()?)
+}
+
+fn chain(err: &Error) -> String {
+    let mut text = err.to_string();
+    let mut source = std::error::Error::source(err);
+    while let Some(err) = source {
+        text = format!("{text}: {err}");
+        source = err.source();
+    }
+    text
+}
