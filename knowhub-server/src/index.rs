@@ -1,0 +1,308 @@
+//! A lexical index over rows of one kind: derived data that can be thrown away at any time.
+//!
+//! The rows in the store are the truth.
+//! The index on disk follows their change sequence and keeps in each commit how far it is, its *mark*;
+//! rows beyond the mark are in memory ([`Recent`]), so that what was just written is found.
+//! A hit names its row and the change it was indexed under; whoever reads the row again and finds another change drops it.
+
+mod disk;
+mod doc;
+mod fields;
+mod query;
+mod recent;
+mod statistics;
+mod tokenizers;
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tantivy::{
+    IndexReader, IndexWriter, Searcher, TantivyError, Term, collector::TopDocs,
+    indexer::IndexWriterOptions,
+};
+
+pub(crate) use doc::Doc;
+pub(crate) use query::{Match, Query};
+pub(crate) use recent::Recent;
+pub(crate) use statistics::Frequencies;
+pub(crate) use tokenizers::Grams;
+
+use crate::store::Identity;
+use fields::Fields;
+use recent::Entry;
+use statistics::Statistics;
+
+/// The writer's memory budget, the smallest the engine takes; it is used only once something is written.
+const WRITER_MEMORY_BYTES: usize = 15_000_000;
+
+/// Why the index failed; the rows in the store are not affected.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine failed.
+    #[error("the search index failed")]
+    Engine(#[from] TantivyError),
+    /// Its folder cannot be used.
+    #[error("cannot use the search index in {}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The hub is shutting down.
+    #[error("the search index is closed")]
+    Closed,
+}
+
+/// A found row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Hit {
+    /// The row.
+    pub(crate) row: i64,
+    /// The change it was indexed under.
+    pub(crate) seq: i64,
+    /// BM25 of the query's tokens.
+    pub(crate) score: f32,
+}
+
+/// A handle to the index; clones share it.
+#[derive(Clone)]
+pub(crate) struct Index {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    index: tantivy::Index,
+    fields: Fields,
+    reader: IndexReader,
+    /// The store it follows.
+    store_id: String,
+    /// What searches see on disk; replaced after each commit.
+    committed: RwLock<Committed>,
+    /// What searches see in memory.
+    recent: Arc<Recent>,
+    /// Opened for the first batch; gone after a failure, which undoes what was not committed.
+    writer: Mutex<Option<IndexWriter>>,
+    /// Set by the follower once the rows that were there at the start are searched.
+    is_caught_up: AtomicBool,
+}
+
+/// One commit.
+#[derive(Clone)]
+struct Committed {
+    searcher: Searcher,
+    progress: disk::Progress,
+}
+
+impl Index {
+    /// Opens the index in `folder`; one that is missing, damaged, of another version or store, or ahead of it starts anew.
+    pub(crate) fn open(
+        folder: &Path,
+        grams: Grams,
+        recent: Arc<Recent>,
+        store: &Identity,
+    ) -> Result<Self, Error> {
+        let fields = Fields::new();
+        let (index, progress) = disk::open(folder, &fields.schema, grams, store)?;
+        let reader =
+            index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?;
+        let committed = Committed { searcher: reader.searcher(), progress };
+        Ok(Self {
+            shared: Arc::new(Shared {
+                index,
+                fields,
+                reader,
+                store_id: store.id.clone(),
+                committed: RwLock::new(committed),
+                recent,
+                writer: Mutex::new(None),
+                is_caught_up: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    /// Returns the last change that is on disk; 0 when there is none.
+    pub(crate) fn mark(&self) -> i64 {
+        self.shared.committed().progress.mark
+    }
+
+    /// Notes that all rows the store has are on disk here; what comes later is in memory first.
+    pub(crate) fn caught_up(&self) {
+        self.shared.is_caught_up.store(true, Ordering::Release);
+        // A row may have been read from the store before it came to memory.
+        self.shared.recent.forget(self.mark());
+    }
+
+    /// Tells whether [`Index::caught_up`] was called.
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.shared.is_caught_up.load(Ordering::Acquire)
+    }
+
+    /// Returns the rows beyond the mark.
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.shared.recent
+    }
+
+    /// Takes in the rows of the next changes, in order; they are searched on disk only after [`Index::commit`].
+    pub(crate) async fn add(&self, docs: Vec<Doc>) -> Result<(), Error> {
+        self.off_thread(move |shared| shared.with_writer(|writer| shared.add(writer, &docs))).await
+    }
+
+    /// Makes what was added durable, as far as change `mark`, and lets go of it in memory.
+    pub(crate) async fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
+        self.off_thread(move |shared| shared.commit(mark, top_row)).await
+    }
+
+    /// Returns the best `limit` hits of each query, best first, among equals the newest.
+    pub(crate) async fn search(
+        &self,
+        queries: Vec<(Query, usize)>,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        self.off_thread(move |shared| {
+            let view = shared.view();
+            queries.iter().map(|(query, limit)| shared.search(&view, query, *limit)).collect()
+        })
+        .await
+    }
+
+    /// Returns in how many rows each token stands.
+    pub(crate) async fn frequencies(&self, tokens: Vec<String>) -> Result<Frequencies, Error> {
+        self.off_thread(move |shared| {
+            let view = shared.view();
+            let statistics = Statistics::new(&view.searcher, &shared.fields, &view.recent, &tokens);
+            statistics.frequencies(&tokens)
+        })
+        .await
+    }
+
+    async fn off_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let shared = Arc::clone(&self.shared);
+        match tokio::task::spawn_blocking(move || work(&shared)).await {
+            Ok(result) => result,
+            Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+}
+
+/// What one search sees: each row once, either on disk or in memory.
+struct View {
+    searcher: Searcher,
+    recent: Vec<Arc<Entry>>,
+}
+
+impl Shared {
+    fn committed(&self) -> Committed {
+        self.committed.read().expect("nobody panics while holding it").clone()
+    }
+
+    fn view(&self) -> View {
+        // Memory first: a row that moves to disk in between is then seen on disk.
+        let mut recent = self.recent.snapshot();
+        let committed = self.committed();
+        recent.retain(|entry| entry.seq > committed.progress.mark);
+        View { searcher: committed.searcher, recent }
+    }
+
+    fn search(&self, view: &View, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
+        let statistics = Statistics::new(&view.searcher, &self.fields, &view.recent, &query.tokens);
+        let query = query.with_rarest_tokens(&statistics.frequencies(&query.tokens)?);
+        let mut hits = query.score_recent(&view.recent, &statistics)?;
+        if view.searcher.num_docs() > 0 {
+            hits.extend(self.search_disk(&view.searcher, &query, limit, &statistics)?);
+        }
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    fn search_disk(
+        &self,
+        searcher: &Searcher,
+        query: &Query,
+        limit: usize,
+        statistics: &Statistics<'_>,
+    ) -> Result<Vec<Hit>, Error> {
+        let query = query.on_disk(&self.fields);
+        let limit = limit.min(searcher.num_docs() as usize);
+        let found = searcher.search_with_statistics_provider(
+            &query,
+            &TopDocs::with_limit(limit).order_by_score(),
+            statistics,
+        )?;
+        let mut columns = HashMap::new();
+        let mut hits = Vec::with_capacity(found.len());
+        for (score, address) in found {
+            let (rows, seqs) = match columns.entry(address.segment_ord) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    let fast = searcher.segment_reader(address.segment_ord).fast_fields();
+                    entry.insert((fast.i64(fields::ROW)?, fast.i64(fields::SEQ)?))
+                }
+            };
+            if let (Some(row), Some(seq)) = (rows.first(address.doc_id), seqs.first(address.doc_id))
+            {
+                hits.push(Hit { row, seq, score });
+            }
+        }
+        Ok(hits)
+    }
+
+    fn add(&self, writer: &mut IndexWriter, docs: &[Doc]) -> Result<(), Error> {
+        let top_row = self.committed().progress.top_row;
+        for doc in docs {
+            // A row above all indexed ones is new; only others can have an older copy.
+            if doc.row <= top_row {
+                writer.delete_term(Term::from_field_i64(self.fields.row, doc.row));
+            }
+            writer.add_document(self.fields.document(doc))?;
+        }
+        Ok(())
+    }
+
+    fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
+        let top_row = top_row.max(self.committed().progress.top_row);
+        let progress = disk::Progress::new(&self.store_id, mark, top_row);
+        self.with_writer(|writer| {
+            let mut commit = writer.prepare_commit()?;
+            commit.set_payload(&progress.to_payload());
+            commit.commit()?;
+            Ok(())
+        })?;
+        self.reader.reload()?;
+        *self.committed.write().expect("nobody panics while holding it") =
+            Committed { searcher: self.reader.searcher(), progress };
+        self.recent.forget(mark);
+        Ok(())
+    }
+
+    fn with_writer(
+        &self,
+        work: impl FnOnce(&mut IndexWriter) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut slot = self.writer.lock().expect("nobody panics while holding it");
+        let mut writer = match slot.take() {
+            Some(writer) => writer,
+            None => self.index.writer_with_options(
+                IndexWriterOptions::builder()
+                    .num_worker_threads(1)
+                    .num_merge_threads(1)
+                    .memory_budget_per_thread(WRITER_MEMORY_BYTES)
+                    .build(),
+            )?,
+        };
+        work(&mut writer)?;
+        *slot = Some(writer);
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! What is asked of an index, and how it is looked up on disk and in memory.
+
+use std::sync::Arc;
+
+use tantivy::{
+    Term,
+    query::{BooleanQuery, ConstScoreQuery, Occur, TermQuery},
+    schema::IndexRecordOption,
+};
+
+use super::{Error, Frequencies, Hit, fields::Fields, recent::Entry, statistics::Statistics};
+use crate::text::Folded;
+
+/// How many different tokens of a query rank; of a longer query the most common ones lose.
+const MAX_TOKENS: usize = 128;
+
+/// One search in one index.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    /// Rank the rows, by BM25.
+    pub(crate) tokens: Vec<String>,
+    /// What a row must have.
+    pub(crate) matching: Match,
+    /// Of each group a row must have one label.
+    pub(crate) labels: Vec<Vec<String>>,
+    /// A row must have none of these labels.
+    pub(crate) without: Vec<String>,
+}
+
+/// What a row must have, apart from labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// At least one of the tokens.
+    AnyToken,
+    /// All of these words, as substrings; on disk a row may slip in that has only their grams.
+    AllWords(Vec<Folded>),
+    /// Nothing but the labels.
+    Labels,
+}
+
+impl Query {
+    /// Returns the query with each token once, and only the rarest when there are too many.
+    pub(super) fn with_rarest_tokens(&self, frequencies: &Frequencies) -> Self {
+        let mut tokens = self.tokens.clone();
+        tokens.sort_by_key(|token| frequencies.rows_with(token));
+        let mut seen = std::collections::HashSet::new();
+        tokens.retain(|token| seen.insert(token.clone()));
+        tokens.truncate(MAX_TOKENS);
+        Self { tokens, ..self.clone() }
+    }
+
+    /// Returns the query in the engine's terms.
+    pub(super) fn on_disk(&self, fields: &Fields) -> BooleanQuery {
+        let ranked: Vec<_> = self
+            .tokens
+            .iter()
+            .map(|token| {
+                let term = fields.token_term(token);
+                (Occur::Should, boxed(TermQuery::new(term, IndexRecordOption::WithFreqs)))
+            })
+            .collect();
+        let mut clauses = Vec::new();
+        match &self.matching {
+            Match::AnyToken if self.labels.is_empty() && self.without.is_empty() => {
+                return BooleanQuery::new(ranked);
+            }
+            Match::AnyToken => clauses.push((Occur::Must, boxed(BooleanQuery::new(ranked)))),
+            Match::AllWords(words) => {
+                clauses.extend(ranked);
+                let grams = words.iter().flat_map(Folded::required_grams);
+                clauses.extend(grams.map(|gram| {
+                    (Occur::Must, unranked(has(Term::from_field_text(fields.grams, gram))))
+                }));
+            }
+            Match::Labels => clauses.extend(ranked),
+        }
+        let label = |label: &String| has(Term::from_field_text(fields.labels, label));
+        for group in &self.labels {
+            let group = BooleanQuery::union(group.iter().map(|one| boxed(label(one))).collect());
+            clauses.push((Occur::Must, unranked(group)));
+        }
+        clauses.extend(self.without.iter().map(|one| (Occur::MustNot, boxed(label(one)))));
+        BooleanQuery::new(clauses)
+    }
+
+    /// Returns the rows in memory that match, with the scores they would have on disk.
+    pub(super) fn score_recent(
+        &self,
+        recent: &[Arc<Entry>],
+        statistics: &Statistics<'_>,
+    ) -> Result<Vec<Hit>, Error> {
+        if recent.is_empty() {
+            return Ok(Vec::new());
+        }
+        let weights = statistics.weights(&self.tokens)?;
+        let hits = recent.iter().filter_map(|entry| {
+            let counts = self.tokens.iter().map(|token| entry.count(token));
+            let has_token = counts.clone().any(|count| count > 0);
+            if !self.admits(entry, has_token) {
+                return None;
+            }
+            let score = counts
+                .zip(&weights)
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, weight)| weight.score(entry.length_of_words, count))
+                .sum();
+            Some(Hit { row: entry.row, seq: entry.seq, score })
+        });
+        Ok(hits.collect())
+    }
+
+    fn admits(&self, entry: &Entry, has_token: bool) -> bool {
+        let matches = match &self.matching {
+            Match::AnyToken => has_token,
+            Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
+            Match::Labels => true,
+        };
+        matches
+            && self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(label)))
+            && !self.without.iter().any(|label| entry.has_label(label))
+    }
+}
+
+fn boxed(query: impl tantivy::query::Query) -> Box<dyn tantivy::query::Query> {
+    Box::new(query)
+}
+
+fn has(term: Term) -> TermQuery {
+    TermQuery::new(term, IndexRecordOption::Basic)
+}
+
+fn unranked(query: impl tantivy::query::Query) -> Box<dyn tantivy::query::Query> {
+    boxed(ConstScoreQuery::new(boxed(query), 0.0))
+}
