@@ -1,0 +1,110 @@
+//! Search over the store's rows: two lexical indexes that follow it, and what counts as an answer.
+
+mod experiences;
+mod follow;
+mod knowledge;
+mod relevance;
+
+use std::{path::Path, sync::Arc};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(crate) use experiences::ExperienceQuery;
+pub(crate) use knowledge::KnowledgeQuery;
+
+use crate::{
+    index::{self, Grams, Index, Recent},
+    store::{self, Change, Store},
+};
+
+/// Why a search failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The rows could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The index could not be searched.
+    #[error(transparent)]
+    Index(#[from] index::Error),
+}
+
+/// The rows that are in no index on disk yet, of both kinds.
+#[derive(Clone, Default)]
+pub(crate) struct RecentRows {
+    experiences: Arc<Recent>,
+    knowledge: Arc<Recent>,
+}
+
+impl RecentRows {
+    /// Takes in what was committed, so that the next search finds it; waits while there is no room.
+    pub(crate) fn publish(&self, changes: Vec<Change>) {
+        let mut experiences = Vec::new();
+        let mut knowledge = Vec::new();
+        for change in changes {
+            match change {
+                Change::Experience(row) => experiences.push(experiences::doc(&row)),
+                Change::Knowledge(row) => knowledge.push(knowledge::doc(&row)),
+            }
+        }
+        self.experiences.remember(experiences);
+        self.knowledge.remember(knowledge);
+    }
+
+    /// Lets the writer wait for room no more; called when nothing follows the store any longer.
+    pub(crate) fn close(&self) {
+        self.experiences.close();
+        self.knowledge.close();
+    }
+}
+
+/// A handle to search; clones share it.
+#[derive(Clone)]
+pub(crate) struct Search {
+    store: Store,
+    experiences: Index,
+    knowledge: Index,
+    /// How many candidates a knowledge search recalls per result.
+    recall_factor: usize,
+}
+
+impl Search {
+    /// Opens the indexes in `folder`.
+    pub(crate) fn open(
+        store: Store,
+        recent: RecentRows,
+        folder: &Path,
+        recall_factor: usize,
+    ) -> Result<Self, index::Error> {
+        let identity = store.identity();
+        let experiences = Index::open(
+            &folder.join("experiences"),
+            Grams::Substrings,
+            recent.experiences,
+            identity,
+        )?;
+        let knowledge =
+            Index::open(&folder.join("knowledge"), Grams::Characters, recent.knowledge, identity)?;
+        Ok(Self { store, experiences, knowledge, recall_factor })
+    }
+
+    /// Starts the tasks that bring the indexes after the store until `stop`.
+    pub(crate) fn follow(&self, tasks: &TaskTracker, stop: &CancellationToken) {
+        let kinds = [
+            (follow::Kind::Experiences, &self.experiences),
+            (follow::Kind::Knowledge, &self.knowledge),
+        ];
+        for (kind, index) in kinds {
+            tasks.spawn(follow::follow(kind, self.store.clone(), index.clone(), stop.clone()));
+        }
+    }
+
+    /// Tells whether every row that the store had when it was opened can be found.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        for (index, what) in [(&self.experiences, "experiences"), (&self.knowledge, "knowledge")] {
+            if !index.is_caught_up() {
+                return Err(format!("the search index of {what} is being built"));
+            }
+        }
+        Ok(())
+    }
+}

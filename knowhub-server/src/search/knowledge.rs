@@ -1,0 +1,165 @@
+//! Searching knowledge: lexical recall within the filters, then a decision on each candidate's relevance.
+
+use std::collections::{HashMap, HashSet};
+
+use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus, Signals};
+
+use super::{
+    Error, Search,
+    relevance::{self, Question},
+};
+use crate::{
+    index::{Doc, Hit, Match, Query},
+    store::KnowledgeRow,
+    text::tokens,
+};
+
+/// A search for knowledge.
+#[derive(Clone, Debug)]
+pub(crate) struct KnowledgeQuery {
+    /// Words, or a question.
+    pub(crate) q: String,
+    /// How many results at most.
+    pub(crate) top_k: usize,
+    /// The lowest score of a record that has one.
+    pub(crate) min_score: u8,
+    /// Types that a record must all have.
+    pub(crate) types: Vec<String>,
+    /// Owners of which a record must have one; empty for any.
+    pub(crate) owners: Vec<String>,
+    /// Scopes of which a record must have one; empty for any.
+    pub(crate) scopes: Vec<String>,
+    /// Tags that a record must all have.
+    pub(crate) tags: Vec<(String, String)>,
+    /// What is judged irrelevant is shown as well, and marked.
+    pub(crate) all: bool,
+}
+
+/// Returns what the index knows of a record.
+pub(super) fn doc(row: &KnowledgeRow) -> Doc {
+    let record = &row.record;
+    let mut labels = vec![
+        name_label(record.id.as_str()),
+        name_label(record.source.name.trim()),
+        format!("owner:{}", record.owner),
+    ];
+    labels.extend(record.types.iter().map(|one| format!("type:{one}")));
+    labels.extend(record.scopes.iter().map(|one| format!("scope:{one}")));
+    labels.extend(record.tags.iter().map(|(name, value)| tag_label(name, value)));
+    labels.extend((1..=record.eval.score).map(|score| format!("min_score:{score}")));
+    if is_searchable(record) {
+        labels.push(SEARCHABLE.to_owned());
+    }
+    Doc { row: row.row, seq: row.seq, texts: vec![searched_text(record)], labels }
+}
+
+const SEARCHABLE: &str = "searchable";
+
+fn is_searchable(record: &Knowledge) -> bool {
+    matches!(record.status, KnowledgeStatus::Approved | KnowledgeStatus::Checked)
+}
+
+fn searched_text(record: &Knowledge) -> String {
+    format!("{}\n{}", record.task, record.content)
+}
+
+/// Labels a record's id and its source's name, which are found in any case.
+fn name_label(name: &str) -> String {
+    format!("name:{}", name.to_lowercase())
+}
+
+fn tag_label(name: &str, value: &str) -> String {
+    format!("tag:{name}\n{value}")
+}
+
+impl KnowledgeQuery {
+    fn filters(&self) -> Vec<Vec<String>> {
+        let labels = |kind, values: &[String]| -> Vec<String> {
+            values.iter().map(|value| format!("{kind}:{value}")).collect()
+        };
+        let mut groups =
+            vec![vec![SEARCHABLE.to_owned()], vec![format!("min_score:{}", self.min_score)]];
+        groups.extend(labels("type", &self.types).into_iter().map(|label| vec![label]));
+        groups.extend(self.tags.iter().map(|(name, value)| vec![tag_label(name, value)]));
+        for group in [labels("owner", &self.owners), labels("scope", &self.scopes)] {
+            if !group.is_empty() {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+}
+
+impl Search {
+    /// Searches knowledge; what is judged irrelevant is held back and counted.
+    pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
+        let frequencies = self.knowledge.frequencies(Question::tokens(&query.q)).await?;
+        let question = Question::new(&query.q, &frequencies);
+        let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
+
+        let mut ranked = Vec::new();
+        for (hit, record) in self.recall(query, &names).await? {
+            let is_named = names.contains(&record.source.name.trim().to_lowercase())
+                || names.contains(record.id.as_str());
+            let relevant = is_named || question.is_answered_by(&searched_text(&record));
+            let lexical = (hit.score > 0.0).then_some(f64::from(hit.score));
+            let signals = Signals { lexical, ..Signals::default() };
+            ranked.push(KnowledgeHit { knowledge: record, relevant, signals });
+        }
+
+        // Of those that would have been shown, so that `all` shows what is counted here.
+        let irrelevant = ranked.iter().take(query.top_k).filter(|hit| !hit.relevant).count();
+        let withheld = if query.all { 0 } else { irrelevant as u64 };
+        ranked.retain(|hit| hit.relevant || query.all);
+        ranked.truncate(query.top_k);
+        Ok(KnowledgeSearch {
+            count: ranked.len() as u64,
+            results: ranked,
+            reranked: false,
+            withheld,
+        })
+    }
+
+    /// Returns the candidates: the record whose id or name the query is, then by BM25.
+    async fn recall(
+        &self,
+        query: &KnowledgeQuery,
+        names: &HashSet<String>,
+    ) -> Result<Vec<(Hit, Knowledge)>, Error> {
+        let limit = self.recall_factor * query.top_k;
+        let recalled = |matching, names: Vec<String>| {
+            let mut labels = query.filters();
+            labels.extend((!names.is_empty()).then_some(names));
+            let tokens = tokens(&query.q);
+            (Query { tokens, matching, labels, without: Vec::new() }, limit)
+        };
+        let label = |name: &String| name_label(name);
+        let queries = vec![
+            recalled(Match::Labels, vec![name_label(query.q.trim())]),
+            recalled(Match::Labels, names.iter().map(label).collect()),
+            recalled(Match::AnyToken, Vec::new()),
+        ];
+        let [whole, mut rest, by_tokens] =
+            <[Vec<Hit>; 3]>::try_from(self.knowledge.search(queries).await?)
+                .expect("the index answers each query");
+        rest.extend(by_tokens);
+        rest.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
+
+        let mut seen = HashSet::new();
+        let hits: Vec<Hit> =
+            whole.into_iter().chain(rest).filter(|hit| seen.insert(hit.row)).collect();
+        let mut rows: HashMap<i64, KnowledgeRow> = self
+            .store
+            .list_knowledge(hits.iter().map(|hit| hit.row).collect())
+            .await?
+            .into_iter()
+            .map(|row| (row.row, row))
+            .collect();
+        // A row that changed since it was indexed is left out; its new state is a hit of its own.
+        let current = |hit: Hit| {
+            let row = rows.remove(&hit.row).filter(|row| row.seq == hit.seq)?;
+            is_searchable(&row.record).then_some((hit, row.record))
+        };
+        Ok(hits.into_iter().filter_map(current).collect())
+    }
+}
