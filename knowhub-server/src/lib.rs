@@ -1,1 +1,120 @@
-//! (placeholder)
+//! The hub: stores what agents report and know, and finds it again, over HTTP.
+//!
+//! # Layout
+//!
+//! - [`config`]: the settings, read once.
+//! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
+//! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
+//! - `search`: which rows answer a query, and in what order.
+//! - `index`: the lexical index, derived from the rows.
+//! - `text`: how text is split for all of that.
+//! - `store`: the rows, in SQLite.
+
+pub mod config;
+mod http;
+mod index;
+mod knowledge;
+mod search;
+mod store;
+mod text;
+
+use std::io;
+
+use axum::Router;
+use service::http::Guard;
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use config::Config;
+pub use index::Error as IndexError;
+pub use store::OpenError;
+
+use search::{RecentRows, Search};
+use store::Store;
+
+/// Why the hub could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The search index cannot be opened.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// The listener failed.
+    #[error("cannot serve")]
+    Serve(#[from] io::Error),
+    /// The store's writer ended by itself, so nothing can be stored any more.
+    #[error("the store's writer ended; the log tells why")]
+    WriterEnded,
+}
+
+/// Opens the hub and serves it on `listener` until `stop`; running requests are finished first.
+///
+/// # Errors
+///
+/// When the store or the index cannot be opened, or the store's writer dies.
+pub async fn serve(
+    listener: TcpListener,
+    config: &Config,
+    stop: CancellationToken,
+) -> Result<(), Error> {
+    let hub = Hub::open(config)?;
+    service::http::announce(&listener)?;
+    let guard = Guard::new(config.hosts.clone(), config.origins.clone());
+    let served = tokio::select! {
+        served = service::http::serve(listener, hub.router(), guard, stop) => served.map_err(Error::Serve),
+        () = hub.store.writer_ended() => Err(Error::WriterEnded),
+    };
+    hub.close().await;
+    served
+}
+
+/// An open hub: store, indexes, and the tasks between them.
+pub struct Hub {
+    store: Store,
+    search: Search,
+    recent: RecentRows,
+    /// The tasks that bring the indexes after the store.
+    tasks: TaskTracker,
+    /// Ends those tasks.
+    stop: CancellationToken,
+}
+
+impl Hub {
+    /// Opens the store and its indexes, and starts what keeps them together; needs a runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let recent = RecentRows::default();
+        let publisher = recent.clone();
+        let store = Store::open(&config.db, move |changes| publisher.publish(changes))?;
+        let folder = store::beside(&config.db, ".index");
+        let search = Search::open(
+            store.clone(),
+            recent.clone(),
+            &folder,
+            config.search_recall_factor.into(),
+        )?;
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        search.follow(&tasks, &stop);
+        Ok(Self { store, search, recent, tasks, stop })
+    }
+
+    /// Returns the hub's HTTP API, without the guard of the listener.
+    pub fn router(&self) -> Router {
+        http::router(http::Handles { store: self.store.clone(), search: self.search.clone() })
+    }
+
+    /// Finishes the writes that were handed over and releases the store.
+    pub async fn close(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        // Nothing makes room any more, so the writer must not wait for it.
+        self.recent.close();
+        self.store.close().await;
+    }
+}

@@ -1,0 +1,21 @@
+//! The HTTP API: what comes in is read and checked here, what goes out is written here.
+
+mod error;
+mod experiences;
+mod extract;
+mod knowledge;
+mod params;
+mod request;
+mod router;
+
+pub(crate) use error::Error;
+pub(crate) use router::router;
+
+use crate::{search::Search, store::Store};
+
+/// What the handlers work with; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Handles {
+    pub(crate) store: Store,
+    pub(crate) search: Search,
+}

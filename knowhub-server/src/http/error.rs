@@ -1,0 +1,126 @@
+//! Everything that can go wrong with a request, and the one place where it becomes a status and a code.
+
+use axum::{
+    Json,
+    http::{Method, StatusCode},
+    response::{IntoResponse, Response},
+};
+use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
+
+use super::extract::MAX_BODY_BYTES;
+use crate::{search, store};
+
+/// Why a request is not answered as it wished.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The body is no JSON.
+    #[error("the body is not valid JSON: {0}")]
+    BrokenJson(serde_json::Error),
+    /// The connection ended or failed within the body.
+    #[error("the body could not be read to its end")]
+    BrokenBody,
+    /// A field, a parameter or a header is wrong.
+    #[error("{0}")]
+    Invalid(FieldFault),
+    /// The body is too large.
+    #[error("the body is larger than {MAX_BODY_BYTES} bytes; send less at once")]
+    TooLarge,
+    /// The body is said to be something else.
+    #[error("the body must be JSON: send the header `Content-Type: application/json`")]
+    NotJson,
+    /// The body did not arrive in time.
+    #[error("the body did not arrive in time")]
+    Late,
+    /// There is no such route.
+    #[error("there is nothing at {path}")]
+    NoRoute {
+        /// The path asked for.
+        path: String,
+    },
+    /// The route takes other methods.
+    #[error("{path} does not take {method}")]
+    WrongMethod {
+        /// The method used.
+        method: Method,
+        /// The path asked for.
+        path: String,
+    },
+    /// There is no such record.
+    #[error("there is no knowledge record {id}")]
+    NoKnowledge {
+        /// The id asked for.
+        id: String,
+    },
+    /// The store failed or refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The search failed.
+    #[error(transparent)]
+    Search(#[from] search::Error),
+    /// A handler panicked.
+    #[error("a handler panicked")]
+    Panicked,
+}
+
+impl Error {
+    fn status_and_code(&self) -> (StatusCode, ErrorCode) {
+        match self {
+            Self::BrokenJson(_) | Self::BrokenBody => {
+                (StatusCode::BAD_REQUEST, ErrorCode::BadRequest)
+            }
+            Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge),
+            Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType),
+            Self::Late => (StatusCode::REQUEST_TIMEOUT, ErrorCode::Timeout),
+            Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
+                (StatusCode::NOT_FOUND, ErrorCode::NotFound)
+            }
+            Self::WrongMethod { .. } => {
+                (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
+            }
+            Self::Store(err) | Self::Search(search::Error::Store(err)) => of_store(err),
+            Self::Search(search::Error::Index(_)) | Self::Panicked => {
+                (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
+            }
+        }
+    }
+
+    /// Returns what the client reads; of a fault of the hub's own only that there was one.
+    fn message(&self, status: StatusCode) -> String {
+        match status {
+            StatusCode::INTERNAL_SERVER_ERROR => {
+                "a fault of the hub's own; its log tells more under this x-request-id".into()
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                "the hub cannot do this right now; try again, a write under the same Idempotency-Key"
+                    .into()
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
+    match err {
+        store::Error::KeyReused => (StatusCode::CONFLICT, ErrorCode::Conflict),
+        store::Error::NoFreeId | store::Error::Busy | store::Error::Closed => {
+            (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
+        }
+        store::Error::Database(_) => (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal),
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let (status, code) = self.status_and_code();
+        if status.is_server_error() {
+            tracing::error!(error = ?self, "a request failed");
+        }
+        let field = match &self {
+            Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
+            _ => None,
+        };
+        let detail = ErrorDetail { code, message: self.message(status), field };
+        (status, Json(ErrorBody { error: detail })).into_response()
+    }
+}

@@ -1,0 +1,54 @@
+//! Reporting and searching experiences.
+
+use axum::{Json, extract::State};
+use protocol::{
+    Timestamp,
+    hub::{ExperienceCreated, ExperienceSearch, FieldFault, NewExperience},
+};
+
+use super::{
+    Error, Handles,
+    extract::{Created, IdempotencyKey, JsonBody, QueryParams},
+    params::{FromParams, Params},
+};
+use crate::search::ExperienceQuery;
+
+/// How many names a search shows unless it says otherwise.
+const DEFAULT_LIMIT: usize = 10;
+
+/// How many names a search may ask for; more is refused with 422.
+const MAX_LIMIT: usize = 100;
+
+/// `POST /api/experience`
+pub(super) async fn create_experience(
+    State(handles): State<Handles>,
+    key: IdempotencyKey,
+    JsonBody(report): JsonBody<NewExperience>,
+) -> Result<Created<ExperienceCreated>, Error> {
+    let request = key.request("POST /api/experience", &report);
+    let written = handles.store.insert_experience(report, Timestamp::now(), request).await?;
+    tracing::info!(experience.id = %written.answer.id, replayed = written.replayed, "experience stored");
+    Ok(Created(written))
+}
+
+/// `GET /api/search`
+pub(super) async fn search_experiences(
+    State(handles): State<Handles>,
+    QueryParams(query): QueryParams<ExperienceQuery>,
+) -> Result<Json<ExperienceSearch>, Error> {
+    let found = handles.search.experiences(&query).await?;
+    let (query_chars, names) = (query.q.chars().count(), found.results.len());
+    tracing::info!(query_chars, names, "experiences searched");
+    Ok(Json(found))
+}
+
+impl FromParams for ExperienceQuery {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        let category = params.text("category")?.filter(|category| !category.is_empty());
+        Ok(Self {
+            q: params.query_text()?,
+            category: category.map(str::to_owned),
+            limit: params.number("limit", DEFAULT_LIMIT, 1..=MAX_LIMIT)?,
+        })
+    }
+}

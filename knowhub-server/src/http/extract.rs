@@ -1,0 +1,141 @@
+//! Extractors: a handler's signature says what it needs, and what is wrong is answered before it runs.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    body::Body as HttpBody,
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use protocol::hub::{Body, FieldFault};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::{
+    Error,
+    params::{FromParams, Params},
+};
+use crate::store::{IdempotentRequest, Written};
+
+/// The largest body; a larger one is refused, the sender keeps it.
+pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// How much of a body that is too large is still read, so that its sender hears why it is refused.
+const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a body may take to arrive; a slower sender is told and disconnected.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+
+/// The longest idempotency key, in bytes; a longer one is refused with 422.
+const MAX_KEY_BYTES: usize = 255;
+
+/// A JSON body that was read and checked.
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<T: Body, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        if !is_json(request.headers()) {
+            return Err(Error::NotJson);
+        }
+        let bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
+            .await
+            .map_err(|_| Error::Late)??;
+        // Broken JSON and a wrong field are different faults, so they are told apart here.
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(Error::BrokenJson)?;
+        T::from_value(&value).map(Self).map_err(Error::Invalid)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+async fn read_body(body: HttpBody) -> Result<Vec<u8>, Error> {
+    let mut chunks = body.into_data_stream();
+    let (mut bytes, mut received) = (Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Error::BrokenBody)?;
+        received += chunk.len();
+        if received <= MAX_BODY_BYTES {
+            bytes.extend_from_slice(&chunk);
+        } else if received > MAX_DISCARDED_BYTES {
+            break;
+        }
+    }
+    if received > MAX_BODY_BYTES { Err(Error::TooLarge) } else { Ok(bytes) }
+}
+
+/// Query parameters that were read and checked.
+pub(super) struct QueryParams<T>(pub(super) T);
+
+impl<T: FromParams, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        Params::parse(parts.uri.query().unwrap_or_default())
+            .and_then(|params| T::from_params(&params))
+            .map(Self)
+            .map_err(Error::Invalid)
+    }
+}
+
+/// The key under which a client may send the same write again, if it sent one.
+pub(super) struct IdempotencyKey(Option<String>);
+
+impl IdempotencyKey {
+    /// Returns what makes a request the same: its route, its key, and what its body says.
+    pub(super) fn request(
+        self,
+        scope: &'static str,
+        body: &impl Serialize,
+    ) -> Option<IdempotentRequest> {
+        let key = self.0?;
+        let body =
+            serde_json::to_vec(body).expect("what was read from JSON can be written as JSON");
+        Some(IdempotentRequest { scope, key, body_hash: Sha256::digest(body).into() })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let Some(value) = values.next() else { return Ok(Self(None)) };
+        match value.to_str() {
+            Ok(key) if (1..=MAX_KEY_BYTES).contains(&key.len()) && values.next().is_none() => {
+                Ok(Self(Some(key.to_owned())))
+            }
+            _ => Err(Error::Invalid(FieldFault::new(
+                IDEMPOTENCY_KEY.as_str(),
+                format!("must be one header of 1 to {MAX_KEY_BYTES} visible ASCII characters"),
+            ))),
+        }
+    }
+}
+
+/// The answer to a write that created something.
+pub(super) struct Created<T>(pub(super) Written<T>);
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        let mut response = (StatusCode::CREATED, Json(self.0.answer)).into_response();
+        if self.0.replayed {
+            response.headers_mut().insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
+        }
+        response
+    }
+}

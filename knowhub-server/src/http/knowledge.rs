@@ -1,0 +1,90 @@
+//! Reporting, showing and searching knowledge.
+
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+use protocol::{
+    KnowledgeId, Timestamp,
+    hub::{FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, NewKnowledge},
+};
+
+use super::{
+    Error, Handles,
+    extract::{Created, IdempotencyKey, JsonBody, QueryParams},
+    params::{FromParams, Params},
+};
+use crate::{knowledge::new_record, search::KnowledgeQuery};
+
+/// How many results a search shows unless it says otherwise.
+const DEFAULT_TOP_K: usize = 5;
+
+/// How many results a search may ask for; more is refused with 422.
+const MAX_TOP_K: usize = 20;
+
+/// The lowest score shown unless a search says otherwise.
+const DEFAULT_MIN_SCORE: usize = 3;
+
+/// `POST /api/knowledge`
+pub(super) async fn create_knowledge(
+    State(handles): State<Handles>,
+    key: IdempotencyKey,
+    JsonBody(report): JsonBody<NewKnowledge>,
+) -> Result<Created<KnowledgeCreated>, Error> {
+    let request = key.request("POST /api/knowledge", &report);
+    let now = Timestamp::now();
+    let draw = move || KnowledgeId::new(now, rand::random());
+    let record = new_record(report, draw(), now);
+    let written = handles.store.insert_knowledge(record, draw, request).await?;
+    tracing::info!(knowledge.id = %written.answer.id, replayed = written.replayed, "knowledge stored");
+    Ok(Created(written))
+}
+
+/// `GET /api/knowledge/{id}`
+pub(super) async fn show_knowledge(
+    State(handles): State<Handles>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Knowledge>, Error> {
+    let id = id.map(|Path(id)| id).unwrap_or_default();
+    // What is no id names no record.
+    let record = match id.parse() {
+        Ok(id) => handles.store.find_knowledge(id).await?,
+        Err(_) => None,
+    };
+    record.map(Json).ok_or(Error::NoKnowledge { id })
+}
+
+/// `GET /api/knowledge/search`
+pub(super) async fn search_knowledge(
+    State(handles): State<Handles>,
+    QueryParams(query): QueryParams<KnowledgeQuery>,
+) -> Result<Json<KnowledgeSearch>, Error> {
+    let found = handles.search.knowledge(&query).await?;
+    let query_chars = query.q.chars().count();
+    tracing::info!(
+        query_chars,
+        count = found.count,
+        withheld = found.withheld,
+        "knowledge searched"
+    );
+    Ok(Json(found))
+}
+
+impl FromParams for KnowledgeQuery {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        let tags = params.list("tags")?.into_iter().map(|tag| match tag.split_once(':') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => Err(FieldFault::new("tags", "each must be name:value")),
+        });
+        Ok(Self {
+            q: params.query_text()?,
+            top_k: params.number("top_k", DEFAULT_TOP_K, 1..=MAX_TOP_K)?,
+            min_score: params.number("min_score", DEFAULT_MIN_SCORE, 1..=5)? as u8,
+            types: params.list("types")?,
+            owners: params.list("owner")?,
+            scopes: params.list("scopes")?,
+            tags: tags.collect::<Result<_, _>>()?,
+            all: params.flag("all")?,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Around every request: its id, its log line, and a net under its handler.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use tokio::time::Instant;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::Error;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest request id that is taken over from a client.
+const MAX_ID_BYTES: usize = 128;
+
+/// Gives the request an id, logs how it ended, and turns a panic into an answer.
+///
+/// The query string is never logged: it holds what people look for.
+pub(super) async fn observe(request: Request, next: Next) -> Response {
+    let id = request_id(request.headers());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let started = Instant::now();
+    let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
+    async move {
+        let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        let mut response = answered.unwrap_or_else(|_| Error::Panicked.into_response());
+        response.headers_mut().insert(REQUEST_ID, id);
+        let status = response.status().as_u16();
+        let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
+        if path.starts_with("/api/") {
+            tracing::info!(%method, path, status, duration_ms, "answered");
+        } else {
+            tracing::debug!(%method, path, status, duration_ms, "answered");
+        }
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// Returns the client's own id when it is fit for a log, a new one otherwise.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let is_fit = |id: &&HeaderValue| {
+        (1..=MAX_ID_BYTES).contains(&id.len())
+            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+    };
+    headers.get(REQUEST_ID).filter(is_fit).cloned().unwrap_or_else(|| {
+        HeaderValue::try_from(Uuid::new_v4().to_string()).expect("a UUID is a valid header value")
+    })
+}

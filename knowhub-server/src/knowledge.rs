@@ -1,0 +1,65 @@
+//! What a reported piece of knowledge becomes before it is stored.
+
+use protocol::{
+    KnowledgeId, Timestamp,
+    hub::{Eval, Knowledge, KnowledgeStatus, NewKnowledge},
+};
+
+/// For whom knowledge holds when its report does not say.
+const DEFAULT_SCOPE: &str = "org:cybertogether";
+
+/// Returns the record of a report; it is approved at once, and searchable.
+pub(crate) fn new_record(report: NewKnowledge, id: KnowledgeId, now: Timestamp) -> Knowledge {
+    let agent = &report.source.agent_id;
+    let owner = match (report.owner.is_empty(), agent.is_empty()) {
+        (true, false) => format!("agent:{agent}"),
+        _ => report.owner,
+    };
+    let scopes =
+        if report.scopes.is_empty() { vec![DEFAULT_SCOPE.to_owned()] } else { report.scopes };
+    Knowledge {
+        id,
+        task: report.task,
+        content: report.content,
+        types: report.types,
+        tags: report.tags,
+        scopes,
+        owner,
+        resource_ids: report.resource_ids,
+        source: report.source,
+        eval: Eval::default(),
+        status: KnowledgeStatus::Approved,
+        relationships: Vec::new(),
+        message_id: report.message_id,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::hub::Origin;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(owner: &str, agent: &str, scopes: &[&str], expected: (&str, &[&str])) {
+        let report = NewKnowledge {
+            owner: owner.into(),
+            scopes: scopes.iter().map(ToString::to_string).collect(),
+            source: Origin { agent_id: agent.into(), ..Origin::default() },
+            ..NewKnowledge::default()
+        };
+        let now = Timestamp::from_millis(0);
+        let record = new_record(report, KnowledgeId::new(now, 0), now);
+        assert_eq!(record.owner, expected.0);
+        assert_eq!(record.scopes, expected.1);
+    }
+
+    #[test]
+    fn owner_and_scopes_have_defaults() {
+        check("", "", &[], ("", &["org:cybertogether"]));
+        check("", "research", &[], ("agent:research", &["org:cybertogether"]));
+        check("me", "research", &["user:me"], ("me", &["user:me"]));
+    }
+}

@@ -1,0 +1,19 @@
+//! The hub's program: settings, logging, listener, and `serve` until a signal.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use knowhub_server::Config;
+use service::{http, process};
+
+fn main() -> ExitCode {
+    let config = Config::parse();
+    config.logging.init();
+    process::run(async move {
+        let stop = process::stop_signal()?;
+        // Access tokens do not exist, so nobody beyond this machine may connect.
+        http::require_loopback("KNOWHUB_ADDR", config.addr, false)?;
+        let listener = http::bind("KNOWHUB_ADDR", config.addr).await?;
+        Ok(knowhub_server::serve(listener, &config, stop).await?)
+    })
+}
