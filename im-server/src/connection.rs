@@ -9,7 +9,7 @@ mod meter;
 
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use protocol::im::{self, ClientFrame, ErrorCode, Hello, ServerFrame, close};
 use tokio::{
     net::TcpStream,
@@ -41,6 +41,9 @@ const MAX_UNANSWERED: usize = 32;
 
 /// Room in an outbox for what answers no request; see [`outbox_capacity`].
 const OUTBOX_SLACK: usize = 2 * MAX_NOTICES_AT_ONCE + 16;
+
+/// How many frames are written before the socket is flushed.
+const MAX_BURST: usize = 64;
 
 /// How many pings in a row may go without a sign of life.
 const MAX_MISSED: u32 = 2;
@@ -137,7 +140,7 @@ async fn converse(
     relay: &Handle,
     limits: Limits,
     meter: &Meter,
-) -> (End, mpsc::Receiver<ServerFrame>) {
+) -> (End, mpsc::Receiver<Box<ServerFrame>>) {
     let (frames, mut outbox) = mpsc::channel(outbox_capacity(limits));
     let (closing, mut closed) = oneshot::channel();
     let (pings, due_pings) = mpsc::channel(1);
@@ -169,10 +172,10 @@ fn outbox_capacity(limits: Limits) -> usize {
 }
 
 async fn read(
-    mut source: impl futures_util::Stream<Item = tungstenite::Result<Message>> + Unpin,
+    mut source: impl Stream<Item = tungstenite::Result<Message>> + Unpin,
     id: ConnectionId,
     relay: &Handle,
-    answers: &mpsc::Sender<ServerFrame>,
+    answers: &mpsc::Sender<Box<ServerFrame>>,
     unanswered: &Semaphore,
 ) -> End {
     loop {
@@ -180,61 +183,61 @@ async fn read(
             Ok(text) => text,
             Err(end) => return end,
         };
-        let frame = match ClientFrame::parse(&text) {
-            Ok(frame) => frame,
-            Err(fault) => {
-                let error = im::Error { id: fault.id, ..error(fault.code, fault.message) };
-                if answers.send(ServerFrame::Error(error)).await.is_err() {
-                    return End::Lost;
-                }
-                continue;
-            }
-        };
-        if matches!(frame, ClientFrame::Send(_) | ClientFrame::Contacts) {
+        let parsed = ClientFrame::parse(&text);
+        if matches!(parsed, Ok(ClientFrame::Send(_) | ClientFrame::Contacts) | Err(_)) {
             let permit = unanswered.acquire().await.expect("the semaphore is never closed");
             permit.forget();
         }
-        if relay.pass_on(id, frame).await.is_err() {
+        let passed_on = match parsed {
+            Ok(frame) => relay.pass_on(id, frame).await.is_ok(),
+            Err(fault) => {
+                let error = im::Error { id: fault.id, ..error(fault.code, fault.message) };
+                answers.send(Box::new(ServerFrame::Error(error))).await.is_ok()
+            }
+        };
+        if !passed_on {
             return End::Close(GOING_DOWN);
         }
     }
 }
 
 async fn write(
-    mut sink: impl futures_util::Sink<Message, Error = tungstenite::Error> + Unpin,
-    outbox: &mut mpsc::Receiver<ServerFrame>,
+    mut sink: impl Sink<Message, Error = tungstenite::Error> + Unpin,
+    outbox: &mut mpsc::Receiver<Box<ServerFrame>>,
     mut pings: mpsc::Receiver<()>,
     unanswered: &Semaphore,
 ) -> End {
+    let mut burst = Vec::new();
     loop {
-        let mut answers = 0;
-        let written = tokio::select! {
-            Some(frame) = outbox.recv() => {
-                let mut next = Some(frame);
-                let mut fed = Ok(());
-                while let Some(frame) = next {
-                    answers += usize::from(is_answer(&frame));
-                    fed = sink.feed(Message::text(frame.to_json())).await;
-                    next = if fed.is_ok() { outbox.try_recv().ok() } else { None };
+        tokio::select! {
+            count = outbox.recv_many(&mut burst, MAX_BURST) => if count == 0 {
+                return End::Close(GOING_DOWN);
+            },
+            Some(()) = pings.recv() => {
+                if sink.feed(Message::Ping(tungstenite::Bytes::new())).await.is_err() {
+                    return End::Lost;
                 }
-                fed
             }
-            Some(()) = pings.recv() => sink.feed(Message::Ping(tungstenite::Bytes::new())).await,
-            else => return End::Lost,
-        };
-        if written.is_err() || sink.flush().await.is_err() {
+        }
+        let answers = burst.iter().filter(|frame| is_answer(frame)).count();
+        for frame in burst.drain(..) {
+            if sink.feed(Message::text(frame.to_json())).await.is_err() {
+                return End::Lost;
+            }
+        }
+        if sink.flush().await.is_err() {
             return End::Lost;
         }
         unanswered.add_permits(answers);
     }
 }
 
-/// Whether a frame answers a request that [`read`] took a permit for.
+/// Whether a frame answers something that [`read`] took a permit for.
 fn is_answer(frame: &ServerFrame) -> bool {
     match frame {
         ServerFrame::Accepted(_) | ServerFrame::Contacts(_) => true,
-        // Faults are answered without a permit; a refusal names the message.
-        ServerFrame::Error(error) => error.id.is_some() && error.code != ErrorCode::BadFrame,
+        // All errors are answers, except the word that the relay goes down.
+        ServerFrame::Error(error) => error.code != ErrorCode::ShuttingDown || error.id.is_some(),
         _ => false,
     }
 }

@@ -176,9 +176,9 @@ impl Relay {
         match self.store.commit(&self.unwritten) {
             Ok(()) => {
                 self.unwritten.clear();
-                if self.retry_at.take().is_some() {
-                    tracing::info!("the store can be written again");
-                    *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                self.retry_at = None;
+                if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+                    tracing::info!("the store works again");
                 }
                 true
             }

@@ -24,7 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// Writes the frames that an ended conversation left in its outbox.
-pub(super) async fn write_rest(socket: &mut Socket, mut outbox: mpsc::Receiver<ServerFrame>) {
+pub(super) async fn write_rest(socket: &mut Socket, mut outbox: mpsc::Receiver<Box<ServerFrame>>) {
     outbox.close();
     let write = async {
         while let Some(frame) = outbox.recv().await {

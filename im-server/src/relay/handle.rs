@@ -100,7 +100,8 @@ impl Handle {
 pub(crate) struct Outbox {
     pub(crate) contact_id: ContactId,
     /// Read by the connection; bounded, and the connection is closed when it is full.
-    pub(crate) frames: mpsc::Sender<ServerFrame>,
+    /// Boxed, because the channel keeps room for 32 of them even while it is empty.
+    pub(crate) frames: mpsc::Sender<Box<ServerFrame>>,
     /// Read by the connection, also while it cannot write.
     pub(crate) closing: oneshot::Sender<Closing>,
 }
@@ -108,7 +109,7 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Returns whether there was room, or nobody to take it.
     pub(super) fn push(&self, frame: ServerFrame) -> bool {
-        !matches!(self.frames.try_send(frame), Err(mpsc::error::TrySendError::Full(_)))
+        !matches!(self.frames.try_send(Box::new(frame)), Err(mpsc::error::TrySendError::Full(_)))
     }
 
     pub(super) fn close(self, closing: Closing) {

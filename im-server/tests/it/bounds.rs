@@ -1,7 +1,8 @@
 //! What happens at each bound, and who is told.
 
 use protocol::im::{ClientFrame, ErrorCode, NoticeCode, Send, close};
-use tokio_tungstenite::tungstenite::{self, Message};
+use tokio::io::AsyncReadExt;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::harness::{Relay, message};
 
@@ -162,7 +163,8 @@ async fn a_held_message_does_not_expire() {
 async fn a_time_to_live_out_of_bounds_is_refused() {
     let relay = Relay::start(&[]).await;
     let mut alice = relay.connect("alice").await;
-    for ttl_ms in [0, u64::MAX] {
+    // More often than there may be unanswered requests: each refusal is an answer.
+    for ttl_ms in [0, u64::MAX].repeat(40) {
         let sent = Send { ttl_ms: Some(ttl_ms), ..message("bob", "x") };
         alice.say(ClientFrame::Send(sent.clone())).await;
         let error = alice.hear_error().await;
@@ -201,7 +203,9 @@ async fn a_client_that_answers_pings_stays_and_a_dead_one_goes() {
     }
     alice.settle().await;
     while contacts_online(&mut alice, "dead").await {}
-    assert_eq!(dead.hear_close().await, close::SLOW);
-    let gone = futures_util::StreamExt::next(&mut dead.socket).await;
-    assert!(matches!(gone, None | Some(Err(tungstenite::Error::Protocol(_)))), "{gone:?}");
+    // Read past the library, which would answer the pings of a socket that is closed already.
+    let mut last = Vec::new();
+    dead.socket.get_mut().read_to_end(&mut last).await.unwrap();
+    let close_frame = last.windows(2).any(|code| code == close::SLOW.to_be_bytes());
+    assert!(close_frame, "{last:?}");
 }

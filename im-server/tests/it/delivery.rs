@@ -13,7 +13,7 @@ async fn two_contacts_exchange_messages() {
     let ask = Send {
         chat_id: Some("chat 1".parse().unwrap()),
         meta: Some(meta.clone()),
-        ..message("bob", "[ASK] 表格?")
+        ..message("bob", "[ASK] 表格?\0\u{2028}\"\\")
     };
     let accepted = alice.send(ask.clone()).await;
     assert_eq!((accepted.id, accepted.duplicate), (ask.id, false));
