@@ -6,7 +6,7 @@ use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS};
 
 /// What is wrong with which field of a body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reason}")]
+#[error("{field}{}{reason}", if .field.is_empty() { "" } else { ": " })]
 pub struct FieldFault {
     /// The field, as a path such as `tags.project` or `knowledge[2].task`; empty for the whole body.
     pub field: String,
