@@ -15,7 +15,9 @@ use tokio_util::task::TaskTracker;
 use crate::reply::{Reply, Sent, patience_left};
 
 /// How many questions are answered at the same time; whoever asks beyond it is told `busy` at once.
-const MAX_ASKS: usize = 64;
+///
+/// Fewer than the relay leaves unacknowledged, or nobody would ever get here to be told.
+const MAX_ASKS: usize = 48;
 
 /// The longest a question is worked on, also for an asker with more patience.
 const LONGEST_ASK: Duration = Duration::from_secs(30);

@@ -70,7 +70,7 @@ pub struct Config {
     pub llm: llm::Settings,
 
     /// The log.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Log")]
     pub logging: Logging,
 }
 

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_tools::hub;
-use agent_tools::im::Client;
+use agent_tools::{hub, im};
 use anyhow::Context as _;
 use librarian_core::{Librarian, Shelf};
+use llm::ChatModel;
+use protocol::ContactId;
 use protocol::im::Mode;
 use service::http::{self, Guard};
 use tokio::net::TcpListener;
@@ -32,7 +33,7 @@ const CLIENT: &str = concat!("librarian/", env!("CARGO_PKG_VERSION"));
 /// A running librarian.
 pub struct Handle {
     addr: SocketAddr,
-    im: Client,
+    im: im::Client,
     /// The replies that are being written.
     tasks: TaskTracker,
     /// The tasks without which there is no librarian; each ends only at the stop, or by failing.
@@ -40,41 +41,71 @@ pub struct Handle {
     stop: CancellationToken,
 }
 
+/// A librarian whose settings are checked, not started yet.
+pub struct Prepared {
+    contact: ContactId,
+    upload_merge_window: Duration,
+    im: im::Config,
+    hub: hub::Client,
+    model: Option<Arc<dyn ChatModel>>,
+}
+
 /// Starts the librarian, which waits for relay and hub by itself.
 ///
 /// Fails when a setting cannot be used or the address is taken; the text names the setting.
 pub async fn start(config: &Config) -> anyhow::Result<Handle> {
-    start_on(http::bind("LIBRARIAN_ADDR", config.addr).await?, config)
+    let prepared = prepare(config)?;
+    prepared.start_on(http::bind("LIBRARIAN_ADDR", config.addr).await?)
 }
 
-/// Starts the librarian with a listener that is bound already, for its health routes.
-pub fn start_on(listener: TcpListener, config: &Config) -> anyhow::Result<Handle> {
-    let addr = listener.local_addr().context("the listener has no address")?;
-    http::require_loopback("LIBRARIAN_ADDR", addr, false)?;
-    let model = config.llm.model()?;
-    let name = model.as_ref().map_or("none", |model| model.name());
-    tracing::info!(llm.model = name, "the language model is {name}");
-    let hub = hub::Client::new(config.hub.config())?;
-    let health = HubHealth::default();
-    let shelf: Arc<dyn Shelf> = Arc::new(HubShelf::new(hub.clone(), health.clone()));
-    let (im, inbox) =
-        Client::start(config.im.config(config.contact_id.clone(), Mode::Shared, CLIENT));
+/// Checks the settings.
+///
+/// Fails when one cannot be used; the text names it.
+pub fn prepare(config: &Config) -> anyhow::Result<Prepared> {
+    http::require_loopback("LIBRARIAN_ADDR", config.addr, false)?;
+    Ok(Prepared {
+        contact: config.contact_id.clone(),
+        upload_merge_window: config.upload_merge_window,
+        im: config.im.config(config.contact_id.clone(), Mode::Shared, CLIENT),
+        hub: hub::Client::new(config.hub.config())?,
+        model: config.llm.model()?,
+    })
+}
 
-    let stop = CancellationToken::new();
-    let tasks = TaskTracker::new();
-    let (uploads, keep_uploads) =
-        uploads::start(config.upload_merge_window, im.clone(), Arc::clone(&shelf), stop.clone());
-    let asks = Asks::new(im.clone(), Librarian::new(shelf, model), tasks.clone());
-    let counters = Counters { own: config.contact_id.clone(), asks, uploads };
-    let routes = http::health_routes(health::readiness(im.state(), health.clone()));
-    let server = http::serve(listener, routes, Guard::new(vec![], vec![]), stop.clone());
+impl Prepared {
+    /// Starts the librarian with a listener for its health routes.
+    pub fn start_on(self, listener: TcpListener) -> anyhow::Result<Handle> {
+        let Self { contact, upload_merge_window, im, hub, model } = self;
+        let addr = listener.local_addr().context("the listener has no address")?;
+        tracing::info!(
+            contact.id = %contact,
+            llm.model = model.as_ref().map(|model| model.name()),
+            "the librarian starts"
+        );
+        let (im, inbox) = im::Client::start(im);
+        let health = HubHealth::default();
+        let hub_shelf: Arc<dyn Shelf> = Arc::new(HubShelf::new(hub.clone(), health.clone()));
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let (uploads, keep_uploads) = uploads::start(
+            upload_merge_window,
+            im.clone(),
+            Arc::clone(&hub_shelf),
+            health.clone(),
+            stop.clone(),
+        );
+        let asks = Asks::new(im.clone(), Librarian::new(hub_shelf, model), tasks.clone());
+        let counters = Counters { own: contact, asks, uploads };
+        let routes = http::health_routes(health::readiness(im.state(), health.clone()));
+        let server = http::serve(listener, routes, Guard::new(vec![], vec![]), stop.clone());
 
-    let mut essential = JoinSet::new();
-    essential.spawn(async { server.await.context("serving LIBRARIAN_ADDR") });
-    essential.spawn(health::probe(hub, health, stop.clone()));
-    essential.spawn(keep_uploads);
-    essential.spawn(inbox::run(inbox, im.clone(), counters, stop.clone()));
-    Ok(Handle { addr, im, tasks, essential, stop })
+        let mut essential = JoinSet::new();
+        essential.spawn(async { server.await.context("serving LIBRARIAN_ADDR") });
+        essential.spawn(health::probe(hub, health, stop.clone()));
+        essential.spawn(keep_uploads);
+        essential.spawn(inbox::run(inbox, im.clone(), counters, stop.clone()));
+        Ok(Handle { addr, im, tasks, essential, stop })
+    }
 }
 
 impl Handle {

@@ -8,8 +8,8 @@ use agent_tools::im::State;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How often the hub is asked while it answers.
-const CALM_PERIOD: Duration = Duration::from_secs(5);
+/// How often the hub is asked while it answers; calls for questions and uploads tell as well.
+const CALM_PERIOD: Duration = Duration::from_secs(7);
 
 /// How often the hub is asked while it does not.
 const AWAY_PERIOD: Duration = Duration::from_secs(1);
@@ -45,7 +45,8 @@ impl HubHealth {
         *seen = now;
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Returns why the hub cannot be used, if it cannot.
+    pub(crate) fn check(&self) -> Result<(), String> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

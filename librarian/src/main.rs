@@ -12,9 +12,10 @@ fn main() -> ExitCode {
         let config = Config::parse();
         config.logging.init();
         let stop = process::stop_signal()?;
+        let prepared = daemon::prepare(&config)?;
         let listener = http::bind("LIBRARIAN_ADDR", config.addr).await?;
         http::announce(&listener)?;
-        let mut daemon = daemon::start_on(listener, &config)?;
+        let mut daemon = prepared.start_on(listener)?;
         tokio::select! {
             () = stop.cancelled() => {
                 daemon.shutdown().await;

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use librarian_core::upload::{ItemOutcome, Part, PartOutcome};
 use librarian_core::{Shelf, ShelfError};
 use protocol::Source;
+use protocol::hub::ErrorDetail;
 
 use crate::health::HubHealth;
 
@@ -53,8 +54,7 @@ impl Shelf for HubShelf {
                 Err(Error::Refused { status, detail })
                     if FAULTS_OF_THE_REQUEST.contains(&status) =>
                 {
-                    let field = detail.field.unwrap_or_default();
-                    ItemOutcome::Rejected { field, reason: detail.message }
+                    rejected(detail)
                 }
                 Err(err) => return Err(ShelfError::Unavailable(Box::new(err))),
             });
@@ -63,6 +63,13 @@ impl Shelf for HubShelf {
         outcome.tools = vec![no_route(); part.batch.tools.len()];
         Ok(outcome)
     }
+}
+
+/// The hub's message names the field as well, for readers who see nothing else.
+fn rejected(detail: ErrorDetail) -> ItemOutcome {
+    let field = detail.field.unwrap_or_default();
+    let reason = detail.message.strip_prefix(&format!("{field}: ")).unwrap_or(&detail.message);
+    ItemOutcome::Rejected { reason: reason.to_owned(), field }
 }
 
 fn no_route() -> ItemOutcome {
@@ -102,7 +109,7 @@ mod tests {
                 StatusCode::CREATED,
                 Json(json!({"id": "knowledge-20260309-215835-a699", "status": "approved"})),
             ),
-            None => (StatusCode::UNPROCESSABLE_ENTITY, fault("invalid", "required")),
+            None => (StatusCode::UNPROCESSABLE_ENTITY, fault("invalid", "task: required")),
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::health::HubHealth;
 use crate::submission::{Submitter, working_period};
 
 /// How many messages one window holds; a full one is submitted at once.
@@ -53,6 +54,7 @@ pub(crate) fn start(
     window: Duration,
     im: Client,
     shelf: Arc<dyn Shelf>,
+    hub: HubHealth,
     stop: CancellationToken,
 ) -> (Uploads, impl Future<Output = anyhow::Result<()>>) {
     let (queue, received) = mpsc::channel(QUEUE);
@@ -66,6 +68,7 @@ pub(crate) fn start(
         windows: Windows::new(limits),
         ledger: Ledger::new(LEDGER_PARTS),
         submitter: Submitter { im, shelf },
+        hub,
         submissions: JoinSet::new(),
         running: HashMap::new(),
     };
@@ -77,6 +80,7 @@ struct Keeper {
     windows: Windows<Delivery>,
     ledger: Ledger,
     submitter: Submitter,
+    hub: HubHealth,
     /// Windows on their way to the hub. They end with the task, unacknowledged: what the hub has
     /// of them already, it recognizes when they come again.
     submissions: JoinSet<Vec<Settled>>,
@@ -108,15 +112,15 @@ impl Keeper {
         }
     }
 
-    /// Puts a message into its window, or gives it back while too many are held.
+    /// Puts a message into its window, or gives it back while too many wait for an absent hub.
     ///
-    /// Uploads hold at most three quarters of what the relay leaves unacknowledged, so that
-    /// questions still come through while the hub is away.
+    /// Then uploads hold at most three quarters of what the relay leaves unacknowledged, so that
+    /// questions still come through, and their askers learn that the hub is away.
     fn take(&mut self, part: Part, delivery: Delivery) {
         let in_flight = self.in_flight();
         let held = self.windows.waiting().count()
             + self.running.values().map(|(_, messages)| messages).sum::<usize>();
-        if held >= (in_flight * 3 / 4).max(1) {
+        if held >= (in_flight * 3 / 4).max(1) && self.hub.check().is_err() {
             tracing::warn!(
                 message.id = %part.id,
                 upload.messages = held,
