@@ -7,7 +7,7 @@ use super::{Source, files, read, report, root};
 /// Each table of routes, and the document that describes it.
 const ROUTES: [(&str, &str); 2] = [
     ("knowhub-server/src/http/router.rs", "docs/knowhub-api.md"),
-    ("im-server/src/http.rs", "docs/im-protocol.md"),
+    ("im-server/src/router.rs", "docs/im-protocol.md"),
 ];
 
 /// Returns what stands between backticks in the text of a document, code blocks left out.
@@ -70,13 +70,20 @@ fn routes(source: &Source) -> BTreeSet<String> {
     for call in source.text.split(".route(").skip(1) {
         let path = call.split('"').nth(1).unwrap();
         let handlers = call.split('"').nth(2).unwrap().split(".route(").next().unwrap();
-        for method in ["get", "post", "put", "patch", "delete"] {
+        for (call, method) in [
+            ("any", "GET"),
+            ("get", "GET"),
+            ("post", "POST"),
+            ("put", "PUT"),
+            ("patch", "PATCH"),
+            ("delete", "DELETE"),
+        ] {
             let is_method =
                 |before: Option<char>| before.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-            let needle = format!("{method}(");
+            let needle = format!("{call}(");
             let mut places = handlers.match_indices(&needle);
             if places.any(|(at, _)| is_method(handlers[..at].chars().next_back())) {
-                routes.insert(format!("{} {path}", method.to_uppercase()));
+                routes.insert(format!("{method} {path}"));
             }
         }
     }
