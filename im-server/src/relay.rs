@@ -279,9 +279,17 @@ impl Relay {
         }
     }
 
+    /// Logs a failure, loudly only when it is another one than the last.
     fn note_trouble(&self, err: &store::Error) {
-        tracing::error!(error = err as &dyn std::error::Error, "the store fails");
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(err.to_string());
+        let error = err as &dyn std::error::Error;
+        let text = Some(err.to_string());
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if *trouble == text {
+            tracing::debug!(error, "the store still fails");
+        } else {
+            tracing::error!(error, "the store fails");
+            *trouble = text;
+        }
     }
 }
 
