@@ -16,8 +16,8 @@ use crate::reply::{Reply, Sent, patience_left};
 
 /// How many questions are answered at the same time; whoever asks beyond it is told `busy` at once.
 ///
-/// Fewer than the relay leaves unacknowledged, or nobody would ever get here to be told.
-const MAX_ASKS: usize = 48;
+/// Fewer than the relay leaves unacknowledged (64), or nobody would ever get here to be told.
+const MAX_ASKS: usize = 56;
 
 /// The longest a question is worked on, also for an asker with more patience.
 const LONGEST_ASK: Duration = Duration::from_secs(30);
