@@ -121,7 +121,7 @@ impl ContactArgs {
 }
 
 /// The longest patience that a setting may ask for.
-const MAX_PATIENCE: Duration = Duration::from_secs(3600);
+const MAX_PATIENCE: Duration = Duration::from_hours(1);
 
 /// Reads how long to wait, such as `30s`, `1500ms` or `2m`; a bare number is milliseconds.
 pub(crate) fn parse_patience(text: &str) -> Result<Duration, String> {

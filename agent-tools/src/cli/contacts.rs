@@ -21,10 +21,11 @@ impl Contacts {
 }
 
 fn text(contacts: &[Contact]) -> String {
-    if contacts.is_empty() {
-        return "Nobody has connected yet.".to_owned();
-    }
-    let width = contacts.iter().map(|contact| contact.contact_id.as_str().len()).max();
+    // Each run of a short-lived client leaves a contact behind that nobody looks for by name.
+    let is_left_behind =
+        |contact: &&Contact| !contact.online && contact.contact_id.as_str().contains('/');
+    let (left_behind, shown): (Vec<_>, Vec<_>) = contacts.iter().partition(is_left_behind);
+    let width = shown.iter().map(|contact| contact.contact_id.as_str().len()).max();
     let line = |contact: &Contact| {
         let presence = match (contact.online, contact.connections) {
             (false, _) => "offline".to_owned(),
@@ -34,7 +35,17 @@ fn text(contacts: &[Contact]) -> String {
         let (id, width) = (contact.contact_id.as_str(), width.unwrap_or_default());
         format!("{id:width$}  {presence}, last seen {}", contact.last_seen)
     };
-    contacts.iter().map(line).collect::<Vec<_>>().join("\n")
+    let mut lines: Vec<_> = shown.into_iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push("Nobody is there, and nobody is expected.".to_owned());
+    }
+    if !left_behind.is_empty() {
+        lines.push(format!(
+            "({} short-lived contacts are gone; --json lists them)",
+            left_behind.len()
+        ));
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -52,11 +63,18 @@ mod tests {
             connections,
             last_seen: Timestamp::from_millis(0),
         };
-        let list = [contact("a", 0), contact("knowledge_manager", 2), contact("b/1", 1)];
+        let list = [
+            contact("a", 0),
+            contact("knowledge_manager", 2),
+            contact("b/1", 1),
+            contact("b/2", 0),
+        ];
         expect![[r#"
             a                  offline, last seen 1970-01-01T00:00:00.000Z
             knowledge_manager  online, 2 connections, last seen 1970-01-01T00:00:00.000Z
-            b/1                online, last seen 1970-01-01T00:00:00.000Z"#]]
+            b/1                online, last seen 1970-01-01T00:00:00.000Z
+            (1 short-lived contacts are gone; --json lists them)"#]]
         .assert_eq(&text(&list));
+        assert_eq!(text(&[]), "Nobody is there, and nobody is expected.");
     }
 }

@@ -1,9 +1,6 @@
 //! Errors of commands, their exit codes, and how they are told: message, causes, hint.
 
-use std::{
-    error::Error,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 
 use super::outcome::{BAD, STRONG, printable};
 use crate::{hub, im::SendError, tools};
@@ -84,12 +81,5 @@ impl From<hub::Error> for Failure {
 impl From<SendError> for Failure {
     fn from(err: SendError) -> Self {
         Self { kind: Kind::Service, error: err.into(), hint: Some(DOCTOR) }
-    }
-}
-
-/// Tells an error that no kind fits: one of ours.
-impl From<Box<dyn Error + Send + Sync>> for Failure {
-    fn from(err: Box<dyn Error + Send + Sync>) -> Self {
-        Self { kind: Kind::Internal, error: anyhow::Error::from_boxed(err), hint: None }
     }
 }

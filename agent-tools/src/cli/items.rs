@@ -17,11 +17,13 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Reads a file, or stdin where the path is `-`.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    let name = if path == Path::new("-") { "stdin".into() } else { path.to_string_lossy() };
+    let is_stdin = path == Path::new("-");
+    let name = if is_stdin { "stdin".into() } else { path.to_string_lossy() };
     let mut text = String::new();
-    let source: io::Result<Box<dyn Read>> = match path == Path::new("-") {
-        true => Ok(Box::new(io::stdin())),
-        false => fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
+    let source: io::Result<Box<dyn Read>> = if is_stdin {
+        Ok(Box::new(io::stdin()))
+    } else {
+        fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>)
     };
     source
         .and_then(|source| source.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))

@@ -56,9 +56,10 @@ impl Upload {
         let batch = items::batch(&items::read(&self.file)?)?;
         let parts = items::split(batch, MAX_ITEMS, MAX_BYTES);
         let count = parts.len();
-        let finality = |index| match self.finalize && index + 1 == count {
-            false => Finality::Open,
-            true => Finality::Final { receipt_patience: (!self.no_wait).then_some(self.timeout) },
+        let receipt_patience = (!self.no_wait).then_some(self.timeout);
+        let is_last = |index| self.finalize && index + 1 == count;
+        let finality = |index| {
+            if is_last(index) { Finality::Final { receipt_patience } } else { Finality::Open }
         };
         for (index, part) in parts.iter().enumerate() {
             upload_knowledge::check(part, finality(index))?;

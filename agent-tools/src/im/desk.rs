@@ -27,7 +27,7 @@ use super::{
 const MAX_OPEN: usize = 1024;
 
 /// How long a message is given back for when the inbox is closed.
-const CLOSED_INBOX_DELAY: Duration = Duration::from_secs(60);
+const CLOSED_INBOX_DELAY: Duration = Duration::from_mins(1);
 
 /// What the handle, the inbox and the connection task share.
 pub(super) struct Desk {
@@ -88,6 +88,7 @@ impl Desk {
     pub(super) fn post(self: &Arc<Self>, frame: im::Send) -> Posted {
         let (number, accepted) = self.tables().outbox.add(frame, Instant::now());
         self.changed.notify_one();
+        self.end_if_stopped();
         Posted { desk: Arc::clone(self), number, accepted }
     }
 
@@ -107,6 +108,7 @@ impl Desk {
             contacts.waiting.push(done);
         }
         self.changed.notify_one();
+        self.end_if_stopped();
         answer
     }
 
@@ -129,7 +131,9 @@ impl Desk {
             tables.inbox_is_closed = true;
             std::mem::take(&mut tables.deliveries)
         };
-        given_back.into_iter().for_each(|delivery| delivery.nak(CLOSED_INBOX_DELAY));
+        for delivery in given_back {
+            delivery.nak(CLOSED_INBOX_DELAY);
+        }
     }
 }
 
@@ -158,14 +162,20 @@ impl Desk {
 
     /// Ends everything that waits: there will be no connection again.
     pub(super) fn stopped(&self, reason: StopReason) {
-        self.state.send_replace(State::Stopped(reason.clone()));
-        {
-            let mut tables = self.tables();
-            tables.deliveries.clear();
-            tables.contacts.waiting.clear();
-            tables.outbox.fail_all(&SendError::Stopped(reason));
-        }
+        self.state.send_replace(State::Stopped(reason));
+        self.end_if_stopped();
         self.arrived.notify_one();
+    }
+
+    /// Ends everything that waits, once the task has stopped.
+    ///
+    /// Whoever adds something calls it afterwards, since the task may have stopped just before.
+    fn end_if_stopped(&self) {
+        let State::Stopped(reason) = self.state.borrow().clone() else { return };
+        let mut tables = self.tables();
+        tables.deliveries.clear();
+        tables.contacts.waiting.clear();
+        tables.outbox.fail_all(&SendError::Stopped(reason));
     }
 
     /// Returns the next frame to write, if one is due.

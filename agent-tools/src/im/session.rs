@@ -83,9 +83,7 @@ pub(super) async fn run(
 }
 
 async fn open(config: &Config) -> Result<(Socket, Welcome), Ended> {
-    let bad_address =
-        |err: tungstenite::Error| Ended::Stopped(StopReason::BadAddress(err.to_string()));
-    let mut request = config.url.as_str().into_client_request().map_err(bad_address)?;
+    let mut request = request(&config.url).map_err(Ended::Stopped)?;
     let subprotocol = HeaderValue::from_static(im::SUBPROTOCOL);
     request.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, subprotocol);
     let limits = WebSocketConfig::default()
@@ -93,10 +91,7 @@ async fn open(config: &Config) -> Result<(Socket, Welcome), Ended> {
         .max_message_size(Some(MAX_FRAME_BYTES));
     let lost = |err: tungstenite::Error| Ended::Lost(format!("{err} ({})", config.url));
     let connecting = connect_async_with_config(request, Some(limits), true).await;
-    let (mut socket, _) = connecting.map_err(|err| match err {
-        tungstenite::Error::Url(_) => bad_address(err),
-        err => lost(err),
-    })?;
+    let (mut socket, _) = connecting.map_err(lost)?;
     socket.send(text(&hello(config))).await.map_err(lost)?;
     loop {
         match socket.next().await {
@@ -113,6 +108,16 @@ async fn open(config: &Config) -> Result<(Socket, Welcome), Ended> {
             Some(Err(err)) => return Err(lost(err)),
             None => return Err(Ended::Lost("closed before the welcome".to_owned())),
         }
+    }
+}
+
+/// Returns the opening request, if the address can be a relay's at all.
+fn request(url: &str) -> Result<tungstenite::handshake::client::Request, StopReason> {
+    let bad = |reason: String| StopReason::BadAddress(format!("{url} ({reason})"));
+    let request = url.into_client_request().map_err(|err| bad(err.to_string()))?;
+    match (request.uri().scheme_str(), request.uri().host()) {
+        (Some("ws" | "wss"), Some(host)) if !host.is_empty() => Ok(request),
+        _ => Err(bad("not ws:// or wss:// with a host".to_owned())),
     }
 }
 
@@ -189,7 +194,7 @@ impl Session<'_> {
         match error.id {
             Some(id) => self.desk.refused(id, error),
             None => {
-                tracing::warn!(code = ?error.code, message = error.message, "error of the relay")
+                tracing::warn!(code = ?error.code, message = error.message, "error of the relay");
             }
         }
     }

@@ -113,10 +113,8 @@ impl Tool for UploadKnowledge {
         let Input { data: Data { knowledge, resources, tools }, finalize } =
             Input::from_value(&input)?;
         let batch = Batch { knowledge, resources, tools };
-        let finality = match finalize {
-            true => Finality::Final { receipt_patience: None },
-            false => Finality::Open,
-        };
+        let last = Finality::Final { receipt_patience: None };
+        let finality = if finalize { last } else { Finality::Open };
         let uploaded = upload(context, batch, finality).await?;
         let metadata = uploaded.to_json();
         Ok(ToolResult { output: uploaded.to_string(), metadata })

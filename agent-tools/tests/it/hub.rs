@@ -1,0 +1,97 @@
+//! The hub's client.
+
+use agent_tools::hub::{Error, KnowledgeQuery};
+use protocol::hub::{ErrorCode, NewExperience, NewKnowledge};
+
+use crate::scripted_hub::{Hub, client, record, refusal, with_records};
+
+#[tokio::test]
+async fn calls_are_what_the_hub_expects() {
+    let hub = Hub::start(with_records).await;
+    let client = hub.client();
+    let experience = NewExperience { name: "n".into(), task: "t".into(), ..Default::default() };
+    let created = client.add_experience(&experience, Some("key-1")).await.unwrap();
+    assert_eq!(created.id.0, 8);
+    let knowledge = NewKnowledge { task: "t".into(), content: "c".into(), ..Default::default() };
+    client.add_knowledge(&knowledge, None).await.unwrap();
+    client.search_experiences("a b&c", Some("library"), 3).await.unwrap();
+    let query = KnowledgeQuery { top_k: Some(2), ..KnowledgeQuery::new("表 格") };
+    assert_eq!(client.search_knowledge(&query).await.unwrap().count, 1);
+    let asked = hub.asked();
+    let calls: Vec<_> = asked.iter().map(|asked| asked.call.as_str()).collect();
+    let expected = [
+        "POST /api/experience",
+        "POST /api/knowledge",
+        "GET /api/search",
+        "GET /api/knowledge/search",
+    ];
+    assert_eq!(calls, expected);
+    assert_eq!(asked[0].headers["idempotency-key"], "key-1");
+    assert!(!asked[1].headers.contains_key("idempotency-key"));
+    assert_eq!(asked[1].body["content"], "c");
+    assert_eq!(asked[2].query, "q=a+b%26c&limit=3&category=library");
+    assert_eq!(asked[3].query, "q=%E8%A1%A8+%E6%A0%BC&top_k=2");
+    for asked in &asked {
+        assert_eq!(asked.headers["authorization"], "Bearer hub-secret");
+    }
+}
+
+#[tokio::test]
+async fn evidence_takes_turns_between_both_searches() {
+    let hub = Hub::start(with_records).await;
+    let sources = hub.client().retrieve("tables", 5).await.unwrap();
+    let ids: Vec<_> = sources.iter().map(|source| source.id.to_string()).collect();
+    assert_eq!(ids, ["knowledge-20260305-a1b2", "experience-7"]);
+}
+
+#[tokio::test]
+async fn an_absent_record_is_none() {
+    let id = "knowledge-20260305-a1b2".parse().unwrap();
+    let hub = Hub::start(|_| refusal(404, "not_found", "no such record")).await;
+    assert_eq!(hub.client().find_knowledge(&id).await.unwrap(), None);
+    let hub = Hub::start(|_| (200, record().to_string())).await;
+    assert_eq!(hub.client().find_knowledge(&id).await.unwrap().unwrap().id, id);
+}
+
+#[tokio::test]
+async fn a_refusal_carries_the_hubs_words() {
+    let hub = Hub::start(|_| refusal(422, "invalid", "q: required")).await;
+    let err = hub.client().search_experiences("", None, 1).await.unwrap_err();
+    assert_eq!(err.to_string(), "the hub refused (422): q: required");
+    assert!(!err.is_transient());
+    let Error::Refused { status: 422, detail } = err else { panic!("{err:?}") };
+    assert_eq!(detail.code, ErrorCode::Invalid);
+    let hub = Hub::start(|_| refusal(503, "unavailable", "try again")).await;
+    assert!(hub.client().health().await.unwrap_err().is_transient());
+}
+
+#[tokio::test]
+async fn what_is_no_hub_is_told_apart() {
+    for script in [|_: &str| (200, "<html>".to_owned()), |_: &str| (502, "bad gateway".to_owned())]
+    {
+        let hub = Hub::start(script).await;
+        let err = hub.client().health().await.unwrap_err();
+        assert!(matches!(err, Error::BadReply { .. }), "{err:?}");
+        assert!(err.to_string().ends_with("is KNOWHUB_API the hub's address?"), "{err}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let hub = Hub::start(|_| (302, String::new())).await;
+    let err = hub.client().health().await.unwrap_err();
+    assert!(matches!(err, Error::BadReply { status: 302, .. }), "{err:?}");
+}
+
+#[tokio::test]
+async fn a_hub_that_is_away_is_named_without_the_question() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let api = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let err = client(&api).retrieve("my secret plan", 5).await.unwrap_err();
+    assert!(err.is_transient());
+    let text = format!("{:#}", anyhow::Error::from(err));
+    assert!(text.starts_with(&format!("hub not reachable at {api}/")), "{text}");
+    assert!(text.contains("set KNOWHUB_API"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}

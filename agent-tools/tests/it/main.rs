@@ -1,0 +1,12 @@
+//! The clients, the tools and the command, against small scripted peers.
+
+mod ask;
+mod command;
+mod connection;
+mod hub;
+mod inbox;
+mod request;
+mod scripted_hub;
+mod scripted_relay;
+mod send;
+mod upload;
