@@ -90,7 +90,7 @@ struct Shared {
     recent: Arc<Recent>,
     /// Opened for the first batch; gone after a failure, which undoes what was not committed.
     writer: Mutex<Option<IndexWriter>>,
-    /// Set by the follower once the rows that were there at the start are searched.
+    /// Set by the follower while the index follows; read by readiness.
     is_caught_up: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ impl Index {
         self.shared.recent.forget(self.mark());
     }
 
-    /// Tells whether [`Index::caught_up`] was called.
+    /// Tells whether the index follows the store.
     pub(crate) fn is_caught_up(&self) -> bool {
         self.shared.is_caught_up.load(Ordering::Acquire)
     }
@@ -158,6 +158,23 @@ impl Index {
     /// Makes what was added durable, as far as change `mark`, and lets go of it in memory.
     pub(crate) async fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
         self.off_thread(move |shared| shared.commit(mark, top_row)).await
+    }
+
+    /// Drops what was added but not committed, after a failure; the index no longer counts as following.
+    pub(crate) async fn undo(&self) {
+        self.shared.is_caught_up.store(false, Ordering::Release);
+        self.close().await;
+    }
+
+    /// Ends the writer and its threads; searches go on.
+    pub(crate) async fn close(&self) {
+        let closed = self.off_thread(|shared| {
+            let writer = shared.writer.lock().expect("nobody panics while holding it").take();
+            Ok(writer.map(IndexWriter::wait_merging_threads).transpose()?)
+        });
+        if let Err(err) = closed.await {
+            tracing::warn!(error = ?err, "the search index's writer did not end well");
+        }
     }
 
     /// Returns the best `limit` hits of each query, best first, among equals the newest.

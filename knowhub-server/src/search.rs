@@ -98,11 +98,11 @@ impl Search {
         }
     }
 
-    /// Tells whether every row that the store had when it was opened can be found.
+    /// Tells whether every row of the store can be found.
     pub(crate) fn ready(&self) -> Result<(), String> {
         for (index, what) in [(&self.experiences, "experiences"), (&self.knowledge, "knowledge")] {
             if !index.is_caught_up() {
-                return Err(format!("the search index of {what} is being built"));
+                return Err(format!("the search index of {what} is being brought up to date"));
             }
         }
         Ok(())

@@ -21,7 +21,8 @@ pub(crate) enum Grams {
 
 /// Returns the tokenizers of an index with such grams.
 pub(super) fn manager(grams: Grams) -> TokenizerManager {
-    let manager = TokenizerManager::new();
+    // The engine's own tokenizers serve labels.
+    let manager = TokenizerManager::default();
     manager.register(WORDS, Words);
     match grams {
         Grams::Substrings => manager.register(GRAMS, Substrings),

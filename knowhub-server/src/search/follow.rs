@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Error, experiences, knowledge};
 use crate::{
-    index::{Doc, Index},
+    index::{Doc, Index, Recent},
     store::Store,
 };
 
@@ -31,43 +31,49 @@ pub(super) enum Kind {
 
 /// Follows the store until `stop`; a failure is logged and tried again, since the rows are safe.
 pub(super) async fn follow(kind: Kind, store: Store, index: Index, stop: CancellationToken) {
-    let following = async {
-        loop {
-            match catch_up(kind, &store, &index).await {
-                Ok(()) => {
-                    index.caught_up();
-                    index.recent().arrived().await;
-                    // A commit costs milliseconds however few rows are in it, so let some gather.
-                    let _ = tokio::time::timeout(COMMIT_INTERVAL, index.recent().due()).await;
-                }
-                Err(err) => {
-                    tracing::error!(?kind, error = ?err, "the search index does not follow; trying again");
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                }
+    while !stop.is_cancelled() {
+        match commit_next(kind, &store, &index).await {
+            Ok(true) => {}
+            Ok(false) => {
+                index.caught_up();
+                let _ = stop.run_until_cancelled(new_rows(index.recent())).await;
+            }
+            Err(err) => {
+                tracing::error!(?kind, error = ?err, "the search index does not follow; trying again");
+                index.undo().await;
+                let _ = stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await;
             }
         }
-    };
-    let _: Option<()> = stop.run_until_cancelled(following).await;
+    }
+    // What is not committed now is read from the store at the next start.
+    if let Err(err) = commit_next(kind, &store, &index).await {
+        tracing::warn!(?kind, error = ?err, "the search index was left behind");
+    }
+    index.close().await;
 }
 
-/// Commits everything beyond the index's mark.
-async fn catch_up(kind: Kind, store: &Store, index: &Index) -> Result<(), Error> {
-    loop {
-        let mut mark = index.mark();
-        let (mut rows, mut top_row) = (0, 0);
-        while rows < MAX_COMMIT_ROWS {
-            let page = page_after(kind, store, mark).await?;
-            let Some(last) = page.last() else { break };
-            mark = last.seq;
-            top_row = page.iter().map(|doc| doc.row).fold(top_row, i64::max);
-            rows += page.len();
-            index.add(page).await?;
-        }
-        if rows == 0 {
-            return Ok(());
-        }
+/// Waits for a row, and then for more: a commit costs milliseconds however few rows are in it.
+async fn new_rows(recent: &Recent) {
+    recent.arrived().await;
+    let _ = tokio::time::timeout(COMMIT_INTERVAL, recent.due()).await;
+}
+
+/// Commits the rows beyond the index's mark, as many as go into one commit; tells whether there were any.
+async fn commit_next(kind: Kind, store: &Store, index: &Index) -> Result<bool, Error> {
+    let mut mark = index.mark();
+    let (mut rows, mut top_row) = (0, 0);
+    while rows < MAX_COMMIT_ROWS {
+        let page = page_after(kind, store, mark).await?;
+        let Some(last) = page.last() else { break };
+        mark = last.seq;
+        top_row = page.iter().map(|doc| doc.row).fold(top_row, i64::max);
+        rows += page.len();
+        index.add(page).await?;
+    }
+    if rows > 0 {
         index.commit(mark, top_row).await?;
     }
+    Ok(rows > 0)
 }
 
 async fn page_after(kind: Kind, store: &Store, seq: i64) -> Result<Vec<Doc>, Error> {
