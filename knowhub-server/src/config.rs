@@ -14,39 +14,24 @@ use service::logging::Logging;
 pub struct Config {
     /// Where to listen; a loopback address.
     #[arg(
-        long = "knowhub-addr",
+        long,
         env = "KNOWHUB_ADDR",
         value_name = "KNOWHUB_ADDR",
         default_value = "127.0.0.1:8000"
     )]
-    pub addr: SocketAddr,
+    pub knowhub_addr: SocketAddr,
 
     /// The store's file; `{file}.lock` and `{file}.index/` stand beside it.
-    #[arg(
-        long = "knowhub-db",
-        env = "KNOWHUB_DB",
-        value_name = "KNOWHUB_DB",
-        default_value = "data/knowhub.db"
-    )]
-    pub db: PathBuf,
+    #[arg(long, env = "KNOWHUB_DB", value_name = "KNOWHUB_DB", default_value = "data/knowhub.db")]
+    pub knowhub_db: PathBuf,
 
     /// Host names besides loopback that requests may name, by comma.
-    #[arg(
-        long = "knowhub-hosts",
-        env = "KNOWHUB_HOSTS",
-        value_name = "KNOWHUB_HOSTS",
-        value_delimiter = ','
-    )]
-    pub hosts: Vec<String>,
+    #[arg(long, env = "KNOWHUB_HOSTS", value_name = "KNOWHUB_HOSTS", value_delimiter = ',')]
+    pub knowhub_hosts: Vec<String>,
 
     /// Origins of pages that may call, by comma; without any, browsers are refused.
-    #[arg(
-        long = "knowhub-origins",
-        env = "KNOWHUB_ORIGINS",
-        value_name = "KNOWHUB_ORIGINS",
-        value_delimiter = ','
-    )]
-    pub origins: Vec<String>,
+    #[arg(long, env = "KNOWHUB_ORIGINS", value_name = "KNOWHUB_ORIGINS", value_delimiter = ',')]
+    pub knowhub_origins: Vec<String>,
 
     /// How many candidates a knowledge search looks at per result, 1 to 20.
     #[arg(

@@ -61,7 +61,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let hub = Hub::open(config)?;
     service::http::announce(&listener)?;
-    let guard = Guard::new(config.hosts.clone(), config.origins.clone());
+    let guard = Guard::new(config.knowhub_hosts.clone(), config.knowhub_origins.clone());
     let served = tokio::select! {
         served = service::http::serve(listener, hub.router(), guard, stop) => served.map_err(Error::Serve),
         () = hub.store.writer_ended() => Err(Error::WriterEnded),
@@ -90,8 +90,8 @@ impl Hub {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let recent = RecentRows::default();
         let publisher = recent.clone();
-        let store = Store::open(&config.db, move |changes| publisher.publish(changes))?;
-        let folder = store::beside(&config.db, ".index");
+        let store = Store::open(&config.knowhub_db, move |changes| publisher.publish(changes))?;
+        let folder = store::beside(&config.knowhub_db, ".index");
         let search = Search::open(
             store.clone(),
             recent.clone(),

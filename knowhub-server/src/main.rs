@@ -12,8 +12,8 @@ fn main() -> ExitCode {
     process::run(async move {
         let stop = process::stop_signal()?;
         // Access tokens do not exist, so nobody beyond this machine may connect.
-        http::require_loopback("KNOWHUB_ADDR", config.addr, false)?;
-        let listener = http::bind("KNOWHUB_ADDR", config.addr).await?;
+        http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, false)?;
+        let listener = http::bind("KNOWHUB_ADDR", config.knowhub_addr).await?;
         Ok(knowhub_server::serve(listener, &config, stop).await?)
     })
 }

@@ -1,0 +1,160 @@
+//! What is on disk: rows survive, indexes are rebuilt, a foreign or newer file is refused.
+
+use std::{fs, path::Path};
+
+use knowhub_server::{Error, Hub, OpenError};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::harness::{TestHub, config, index_folder};
+
+/// Stores one row of each kind and stops the hub, which commits both to their indexes first.
+async fn filled_folder(word: &str) -> TempDir {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": word, "task": word })).await;
+    hub.add_knowledge(json!({ "task": word, "content": word })).await;
+    hub.stop().await
+}
+
+async fn check_found(folder: TempDir, word: &str) {
+    let hub = TestHub::start_in(folder).await;
+    assert_eq!(hub.names(word).await, [word]);
+    assert_eq!(hub.ids(word).await.len(), 1);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_restart_keeps_everything() {
+    let folder = filled_folder("持久").await;
+    check_found(folder, "持久").await;
+}
+
+#[tokio::test]
+async fn what_an_index_lacks_is_read_from_the_rows() {
+    let folder = filled_folder("较早").await;
+    let kept = tempfile::tempdir().unwrap();
+    let index = folder.path().join("hub.db.index");
+    fs::rename(&index, kept.path().join("index")).unwrap();
+    let hub = TestHub::start_in(folder).await;
+    hub.add_experience(json!({ "name": "较晚", "task": "较晚" })).await;
+    hub.add_knowledge(json!({ "task": "较晚", "content": "较晚" })).await;
+    let folder = hub.stop().await;
+    fs::remove_dir_all(&index).unwrap();
+    fs::rename(kept.path().join("index"), &index).unwrap();
+    check_found(folder, "较晚").await;
+}
+
+#[tokio::test]
+async fn a_missing_index_is_rebuilt() {
+    let folder = filled_folder("丢失").await;
+    fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
+    check_found(folder, "丢失").await;
+}
+
+#[tokio::test]
+async fn a_damaged_index_is_rebuilt() {
+    for suffix in ["meta.json", ".term", ".idx", ".fast"] {
+        let folder = filled_folder("损坏").await;
+        for kind in ["experiences", "knowledge"] {
+            damage(&index_folder(&folder, kind), suffix);
+        }
+        check_found(folder, "损坏").await;
+    }
+}
+
+/// Turns over a byte in the middle of the files that end so.
+fn damage(folder: &Path, suffix: &str) {
+    let mut damaged = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        if path.to_str().unwrap().ends_with(suffix) {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0xff;
+            fs::write(&path, bytes).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 0, "there is a file that ends in {suffix}");
+}
+
+#[tokio::test]
+async fn an_index_of_another_store_is_rebuilt() {
+    let (folder, other) = (filled_folder("自己").await, filled_folder("别人").await);
+    for kind in ["experiences", "knowledge"] {
+        let (to, from) = (index_folder(&folder, kind), index_folder(&other, kind));
+        fs::remove_dir_all(&to).unwrap();
+        fs::rename(from, to).unwrap();
+    }
+    check_found(folder, "自己").await;
+}
+
+#[tokio::test]
+async fn an_index_ahead_of_its_store_is_rebuilt() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": "早", "task": "早" })).await;
+    hub.add_knowledge(json!({ "task": "早", "content": "早" })).await;
+    let folder = hub.stop().await;
+    let backup = fs::read(folder.path().join("hub.db")).unwrap();
+
+    let hub = TestHub::start_in(folder).await;
+    hub.add_experience(json!({ "name": "晚", "task": "晚" })).await;
+    hub.add_knowledge(json!({ "task": "晚", "content": "晚" })).await;
+    let folder = hub.stop().await;
+    fs::write(folder.path().join("hub.db"), backup).unwrap();
+
+    let hub = TestHub::start_in(folder).await;
+    assert_eq!(hub.names("早").await, ["早"]);
+    assert_eq!(hub.names("晚").await, [""; 0]);
+    hub.add_experience(json!({ "name": "新", "task": "新" })).await;
+    check_found(hub.stop().await, "早").await;
+}
+
+#[tokio::test]
+async fn a_second_hub_on_one_file_is_refused() {
+    let hub = TestHub::start().await;
+    let refused = Hub::open(&hub.config()).err().expect("the second is refused");
+    assert!(matches!(refused, Error::Store(OpenError::InUse { .. })), "{refused}");
+    assert!(refused.to_string().contains("another hub is already using"), "{refused}");
+    hub.add_experience(json!({})).await;
+    let folder = hub.stop().await;
+    TestHub::start_in(folder).await.stop().await;
+}
+
+#[tokio::test]
+async fn a_newer_file_is_refused_and_left_alone() {
+    let folder = filled_folder("未来").await;
+    let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let refused = Hub::open(&config(&folder)).err().expect("a newer file is refused");
+    assert!(refused.to_string().contains("schema version 99"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_file_of_another_kind_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hub.db");
+    let text = "this is a letter, not a database; ".repeat(100);
+    fs::write(&path, &text).unwrap();
+    let refused = Hub::open(&config(&folder)).err().expect("a letter is refused");
+    assert!(refused.to_string().contains("not a KnowHub store"), "{refused}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+    fs::remove_file(&path).unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
+    drop(db);
+    let refused = Hub::open(&config(&folder)).err().expect("a recipe book is refused");
+    assert!(refused.to_string().contains("not a KnowHub store"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("hub.db"), "").unwrap();
+    let mut config = config(&folder);
+    config.knowhub_db = folder.path().join("hub.db/below/hub.db");
+    let refused = Hub::open(&config).err().expect("a file is no folder");
+    assert!(refused.to_string().contains("KNOWHUB_DB"), "{refused}");
+}

@@ -1,0 +1,159 @@
+//! A hub over a temporary folder, and requests into its router.
+
+use std::{path::PathBuf, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{HeaderMap, Method, Request, StatusCode},
+};
+use clap::Parser;
+use knowhub_server::{Config, Hub};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running hub.
+pub(crate) struct TestHub {
+    folder: TempDir,
+    hub: Hub,
+    router: Router,
+}
+
+/// What the hub answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl TestHub {
+    pub(crate) async fn start() -> Self {
+        Self::start_in(tempfile::tempdir().unwrap()).await
+    }
+
+    /// Starts on a folder that an earlier hub left, and waits until it is ready.
+    pub(crate) async fn start_in(folder: TempDir) -> Self {
+        let hub = Hub::open(&config(&folder)).unwrap();
+        let router = hub.router();
+        let started = Self { folder, hub, router };
+        until(async || started.get("/readyz").await.status == StatusCode::OK).await;
+        started
+    }
+
+    /// Stops the hub cleanly and hands back its folder.
+    pub(crate) async fn stop(self) -> TempDir {
+        self.hub.close().await;
+        self.folder
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        config(&self.folder)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    /// Gets `path` with these query parameters, encoded.
+    pub(crate) async fn find(&self, path: &str, params: &[(&str, &str)]) -> Answer {
+        let pairs: Vec<String> =
+            params.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        self.get(&format!("{path}?{}", pairs.join("&"))).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, body, &[]).await
+    }
+
+    pub(crate) async fn post_with(
+        &self,
+        path: &str,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::post(path).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let is_head = request.method() == Method::HEAD;
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let body = if is_head { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Stores an experience and returns its number.
+    pub(crate) async fn add_experience(&self, report: Value) -> i64 {
+        let mut body = json!({ "name": "pymupdf", "task": "提取表格" });
+        merge(&mut body, report);
+        let answer = self.post("/api/experience", &body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        answer.body["id"].as_i64().unwrap()
+    }
+
+    /// Stores a record and returns its id.
+    pub(crate) async fn add_knowledge(&self, report: Value) -> String {
+        let mut body = json!({ "task": "提取表格", "content": "用 find_tables" });
+        merge(&mut body, report);
+        let answer = self.post("/api/knowledge", &body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        answer.body["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns the names that a search for experiences finds, best first.
+    pub(crate) async fn names(&self, q: &str) -> Vec<String> {
+        let answer = self.find("/api/search", &[("q", q)]).await;
+        strings(&answer.body["results"], "name")
+    }
+
+    /// Returns the ids that a search for knowledge finds, best first.
+    pub(crate) async fn ids(&self, q: &str) -> Vec<String> {
+        let answer = self.find("/api/knowledge/search", &[("q", q)]).await;
+        strings(&answer.body["results"], "id")
+    }
+}
+
+/// Returns the settings of a hub in this folder.
+pub(crate) fn config(folder: &TempDir) -> Config {
+    let db = folder.path().join("hub.db");
+    Config::parse_from(["knowhub-server", "--knowhub-db", db.to_str().unwrap()])
+}
+
+/// Returns the folder of an index of a hub in this folder.
+pub(crate) fn index_folder(folder: &TempDir, kind: &str) -> PathBuf {
+    folder.path().join("hub.db.index").join(kind)
+}
+
+/// Returns one field of each element, as text.
+pub(crate) fn strings(list: &Value, field: &str) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|one| one[field].as_str().unwrap().to_owned()).collect()
+}
+
+/// Asks again until the condition holds.
+pub(crate) async fn until(condition: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !condition().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("what must come came in time");
+}
+
+fn merge(body: &mut Value, more: Value) {
+    let (Value::Object(body), Value::Object(more)) = (body, more) else { panic!("two objects") };
+    body.extend(more);
+}
+
+fn encoded(value: &str) -> String {
+    value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}

@@ -1,0 +1,21 @@
+//! The hub through its public entry: its routes, and a store folder that outlives it.
+
+mod concurrency;
+mod durability;
+mod errors;
+mod experiences;
+mod harness;
+mod idempotency;
+mod knowledge;
+mod listener;
+
+#[test]
+fn every_test_file_is_named_here() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = include_str!("main.rs");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap().file_name().into_string().unwrap();
+        let name = file.strip_suffix(".rs").unwrap();
+        assert!(name == "main" || main.contains(&format!("\nmod {name};")), "{file} is forgotten");
+    }
+}
