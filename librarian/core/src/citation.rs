@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn other_brackets_and_words_stay() {
         for text in [
-            "list[1] and [x](https://example.com) and [^1], [TODO], [] and [[a]]",
+            "list[1] and [x](https://example.com) and [^1], [note], [] and [[a]]",
             "a knowledge-based tool, experience-driven, resource:x, [an experience-based guess]",
             "https://hub/api/knowledge/knowledge-20260309-215835-ffff",
             "unclosed [experience",
