@@ -11,10 +11,12 @@ mod fields;
 mod query;
 mod recent;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod tokenizers;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map},
     path::Path,
     sync::{
         Arc, Mutex, RwLock,
@@ -184,7 +186,12 @@ impl Index {
     ) -> Result<Vec<Vec<Hit>>, Error> {
         self.off_thread(move |shared| {
             let view = shared.view();
-            queries.iter().map(|(query, limit)| shared.search(&view, query, *limit)).collect()
+            let tokens = queries.iter().flat_map(|(query, _)| &query.tokens);
+            let statistics = shared.statistics(&view, tokens)?;
+            queries
+                .iter()
+                .map(|(query, limit)| shared.search(&view, query, *limit, &statistics))
+                .collect()
         })
         .await
     }
@@ -193,8 +200,7 @@ impl Index {
     pub(crate) async fn frequencies(&self, tokens: Vec<String>) -> Result<Frequencies, Error> {
         self.off_thread(move |shared| {
             let view = shared.view();
-            let statistics = Statistics::new(&view.searcher, &shared.fields, &view.recent, &tokens);
-            statistics.frequencies(&tokens)
+            Ok(shared.statistics(&view, &tokens)?.frequencies().clone())
         })
         .await
     }
@@ -231,12 +237,25 @@ impl Shared {
         View { searcher: committed.searcher, recent }
     }
 
-    fn search(&self, view: &View, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
-        let statistics = Statistics::new(&view.searcher, &self.fields, &view.recent, &query.tokens);
-        let query = query.with_rarest_tokens(&statistics.frequencies(&query.tokens)?);
-        let mut hits = query.score_recent(&view.recent, &statistics)?;
+    fn statistics<'a>(
+        &'a self,
+        view: &'a View,
+        tokens: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Statistics<'a>, Error> {
+        Statistics::new(&view.searcher, &self.fields, &view.recent, tokens)
+    }
+
+    fn search(
+        &self,
+        view: &View,
+        query: &Query,
+        limit: usize,
+        statistics: &Statistics<'_>,
+    ) -> Result<Vec<Hit>, Error> {
+        let query = query.with_rarest_tokens(statistics.frequencies());
+        let mut hits = query.score_recent(&view.recent, statistics)?;
         if view.searcher.num_docs() > 0 {
-            hits.extend(self.search_disk(&view.searcher, &query, limit, &statistics)?);
+            hits.extend(self.search_disk(&view.searcher, &query, limit, statistics)?);
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
         hits.truncate(limit);
@@ -261,8 +280,8 @@ impl Shared {
         let mut hits = Vec::with_capacity(found.len());
         for (score, address) in found {
             let (rows, seqs) = match columns.entry(address.segment_ord) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
+                hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                hash_map::Entry::Vacant(entry) => {
                     let fast = searcher.segment_reader(address.segment_ord).fast_fields();
                     entry.insert((fast.i64(fields::ROW)?, fast.i64(fields::SEQ)?))
                 }

@@ -55,3 +55,26 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
         HeaderValue::try_from(Uuid::new_v4().to_string()).expect("a UUID is a valid header value")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, body::Body, middleware, routing::get};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_without_its_text() {
+        async fn panics() {
+            panic!("a secret of the hub");
+        }
+        let router = Router::new().route("/", get(panics)).layer(middleware::from_fn(observe));
+        let request = Request::get("/").body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert!(response.headers().contains_key(REQUEST_ID));
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(body.contains("\"internal\"") && !body.contains("secret"), "{body}");
+    }
+}

@@ -94,12 +94,20 @@ impl Query {
         }
         let weights = statistics.weights(&self.tokens)?;
         let hits = recent.iter().filter_map(|entry| {
-            let counts = self.tokens.iter().map(|token| entry.count(token));
-            let has_token = counts.clone().any(|count| count > 0);
-            if !self.admits(entry, has_token) {
+            if !self.has_labels(entry) {
+                return None;
+            }
+            let counts: Vec<u32> = self.tokens.iter().map(|token| entry.count(token)).collect();
+            let matches = match &self.matching {
+                Match::AnyToken => counts.iter().any(|count| *count > 0),
+                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
+                Match::Labels => true,
+            };
+            if !matches {
                 return None;
             }
             let score = counts
+                .into_iter()
                 .zip(&weights)
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, weight)| weight.score(entry.length_of_words, count))
@@ -109,14 +117,8 @@ impl Query {
         Ok(hits.collect())
     }
 
-    fn admits(&self, entry: &Entry, has_token: bool) -> bool {
-        let matches = match &self.matching {
-            Match::AnyToken => has_token,
-            Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
-            Match::Labels => true,
-        };
-        matches
-            && self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(label)))
+    fn has_labels(&self, entry: &Entry) -> bool {
+        self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(label)))
             && !self.without.iter().any(|label| entry.has_label(label))
     }
 }

@@ -30,44 +30,49 @@ impl Frequencies {
     }
 }
 
-/// What BM25 must know of the whole index for one query.
+/// What BM25 must know of the whole index, counted once for all queries of one search.
 pub(super) struct Statistics<'a> {
     searcher: &'a Searcher,
     fields: &'a Fields,
-    recent_rows: u64,
     recent_words: u64,
-    /// How many rows in memory have each token of the query.
-    recent_with: HashMap<Term, u64>,
+    frequencies: Frequencies,
+    /// The same counts, as the engine asks for them.
+    of_terms: HashMap<Term, u64>,
 }
 
 impl<'a> Statistics<'a> {
-    pub(super) fn new(
+    /// Counts these tokens.
+    pub(super) fn new<'t>(
         searcher: &'a Searcher,
         fields: &'a Fields,
         recent: &[Arc<Entry>],
-        tokens: &[String],
-    ) -> Self {
-        let rows_with = |token: &String| recent.iter().filter(|e| e.count(token) > 0).count();
-        Self {
+        tokens: impl IntoIterator<Item = &'t String>,
+    ) -> Result<Self, Error> {
+        let mut of_tokens = HashMap::new();
+        let mut of_terms = HashMap::new();
+        for token in tokens {
+            if of_tokens.contains_key(token) {
+                continue;
+            }
+            let term = fields.token_term(token);
+            let in_memory = recent.iter().filter(|entry| entry.count(token) > 0).count() as u64;
+            let rows = searcher.doc_freq(&term)? + in_memory;
+            of_terms.insert(term, rows);
+            of_tokens.insert(token.clone(), rows);
+        }
+        let recent_rows = recent.len() as u64;
+        let rows = searcher.total_num_docs()? + recent_rows;
+        Ok(Self {
             searcher,
             fields,
-            recent_rows: recent.len() as u64,
             recent_words: recent.iter().map(|entry| u64::from(entry.length_of_words)).sum(),
-            recent_with: tokens
-                .iter()
-                .map(|token| (fields.token_term(token), rows_with(token) as u64))
-                .collect(),
-        }
+            frequencies: Frequencies { rows, of_tokens },
+            of_terms,
+        })
     }
 
-    pub(super) fn frequencies(&self, tokens: &[String]) -> Result<Frequencies, Error> {
-        let mut of_tokens = HashMap::with_capacity(tokens.len());
-        for token in tokens {
-            if !of_tokens.contains_key(token) {
-                of_tokens.insert(token.clone(), self.doc_freq(&self.fields.token_term(token))?);
-            }
-        }
-        Ok(Frequencies { rows: self.total_num_docs()?, of_tokens })
+    pub(super) fn frequencies(&self) -> &Frequencies {
+        &self.frequencies
     }
 
     /// Returns what each token weighs.
@@ -82,17 +87,23 @@ impl<'a> Statistics<'a> {
 
 impl Bm25StatisticsProvider for Statistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        let recent = if field == self.fields.words { self.recent_words } else { self.recent_rows };
-        Ok(self.searcher.total_num_tokens(field)? + recent)
+        if field == self.fields.words {
+            Ok(self.searcher.total_num_tokens(field)? + self.recent_words)
+        } else {
+            // Grams keep no lengths, so each row counts as one.
+            Ok(self.frequencies.rows)
+        }
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.searcher.total_num_docs()? + self.recent_rows)
+        Ok(self.frequencies.rows)
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        let recent = self.recent_with.get(term).copied().unwrap_or(0);
-        Ok(self.searcher.doc_freq(term)? + recent)
+        match self.of_terms.get(term) {
+            Some(rows) => Ok(*rows),
+            None => self.searcher.doc_freq(term),
+        }
     }
 }
 

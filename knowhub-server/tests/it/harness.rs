@@ -1,6 +1,6 @@
 //! A hub over a temporary folder, and requests into its router.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt::Write, path::PathBuf, time::Duration};
 
 use axum::{
     Router,
@@ -155,5 +155,9 @@ fn merge(body: &mut Value, more: Value) {
 }
 
 fn encoded(value: &str) -> String {
-    value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        write!(encoded, "%{byte:02X}").unwrap();
+    }
+    encoded
 }

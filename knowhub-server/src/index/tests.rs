@@ -1,0 +1,110 @@
+//! The index alone: memory and disk agree, and a changed row is found in its new state only.
+
+use std::sync::Arc;
+
+use super::{Doc, Grams, Hit, Index, Match, Query, Recent};
+use crate::{
+    store::Identity,
+    text::{Folded, tokens},
+};
+
+struct Fixture {
+    _folder: tempfile::TempDir,
+    index: Index,
+}
+
+fn fixture() -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Identity { id: "store".into(), last_seq: 0 };
+    let recent = Arc::new(Recent::default());
+    let index =
+        Index::open(&folder.path().join("index"), Grams::Substrings, recent, &store).unwrap();
+    Fixture { _folder: folder, index }
+}
+
+fn doc(row: i64, seq: i64, text: &str, labels: &[&str]) -> Doc {
+    let labels = labels.iter().map(ToString::to_string).collect();
+    Doc { row, seq, texts: vec![text.to_owned()], labels }
+}
+
+fn query(q: &str, matching: Match) -> Query {
+    Query { tokens: tokens(q), matching, labels: Vec::new(), without: Vec::new() }
+}
+
+async fn search(index: &Index, query: Query) -> Vec<Hit> {
+    index.search(vec![(query, 10)]).await.unwrap().remove(0)
+}
+
+async fn commit(index: &Index, docs: &[Doc]) {
+    let mark = docs.iter().map(|doc| doc.seq).max().unwrap();
+    let top_row = docs.iter().map(|doc| doc.row).max().unwrap();
+    index.add(docs.to_vec()).await.unwrap();
+    index.commit(mark, top_row).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_row_has_the_same_score_in_memory_and_on_disk() {
+    let Fixture { index, _folder } = fixture();
+    let docs = [
+        doc(1, 1, "extract tables from PDF tables", &["kind:a"]),
+        doc(2, 2, "提取表格", &["kind:b"]),
+        doc(3, 3, "清理C盘空间，提取日志里的错误信息并且发送邮件", &["kind:a"]),
+    ];
+    let queries = [
+        query("tables 提取", Match::AnyToken),
+        query("盘", Match::AnyToken),
+        query("提取表", Match::AllWords(Folded::words("取"))),
+        Query {
+            labels: vec![vec!["kind:a".into(), "kind:c".into()]],
+            ..query("pdf", Match::Labels)
+        },
+        Query { without: vec!["kind:a".into()], ..query("提取", Match::AnyToken) },
+        query("zzz", Match::AnyToken),
+        query("", Match::AnyToken),
+    ];
+    index.recent().remember(docs.to_vec());
+    let mut in_memory = Vec::new();
+    for query in &queries {
+        in_memory.push(search(&index, query.clone()).await);
+    }
+    assert_eq!(in_memory.iter().map(Vec::len).collect::<Vec<_>>(), [3, 1, 2, 2, 1, 0, 0]);
+
+    commit(&index, &docs[..2]).await;
+    for (query, expected) in queries.iter().zip(&in_memory) {
+        check_close(&search(&index, query.clone()).await, expected);
+    }
+    commit(&index, &docs[2..]).await;
+    for (query, expected) in queries.iter().zip(&in_memory) {
+        check_close(&search(&index, query.clone()).await, expected);
+    }
+}
+
+#[track_caller]
+fn check_close(found: &[Hit], expected: &[Hit]) {
+    let rows = |hits: &[Hit]| hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>();
+    assert_eq!(rows(found), rows(expected));
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found.score - expected.score).abs() < 1e-4, "{found:?} was {expected:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_row_is_found_once_in_its_new_state() {
+    let Fixture { index, _folder } = fixture();
+    commit(&index, &[doc(1, 1, "旧的内容", &[]), doc(2, 2, "别的", &[])]).await;
+    commit(&index, &[doc(1, 3, "新的内容", &[])]).await;
+    let hits = search(&index, query("内容", Match::AnyToken)).await;
+    assert_eq!(hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>(), [(1, 3)]);
+    assert!(search(&index, query("旧", Match::AnyToken)).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_undone_is_not_there_twice() {
+    let Fixture { index, _folder } = fixture();
+    let docs = [doc(1, 1, "提取", &[])];
+    index.add(docs.to_vec()).await.unwrap();
+    index.undo().await;
+    commit(&index, &docs).await;
+    assert_eq!(search(&index, query("提取", Match::AnyToken)).await.len(), 1);
+    assert_eq!(index.mark(), 1);
+}
