@@ -163,9 +163,11 @@ impl Index {
     }
 
     /// Drops what was added but not committed, after a failure; the index no longer counts as following.
-    pub(crate) async fn undo(&self) {
+    pub(crate) async fn undo(&self) -> Result<(), Error> {
         self.shared.is_caught_up.store(false, Ordering::Release);
         self.close().await;
+        // The commit itself may have worked, and only what came after it failed.
+        self.off_thread(|shared| shared.show(disk::progress(&shared.index)?)).await
     }
 
     /// Ends the writer and its threads; searches go on.
@@ -315,6 +317,13 @@ impl Shared {
             commit.commit()?;
             Ok(())
         })?;
+        self.show(Some(progress))
+    }
+
+    /// Shows searches the last commit, and lets go of its rows in memory.
+    fn show(&self, progress: Option<disk::Progress>) -> Result<(), Error> {
+        let progress = progress.unwrap_or_else(|| disk::Progress::new(&self.store_id, 0, 0));
+        let mark = progress.mark;
         self.reader.reload()?;
         *self.committed.write().expect("nobody panics while holding it") =
             Committed { searcher: self.reader.searcher(), progress };

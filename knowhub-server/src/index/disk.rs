@@ -55,6 +55,12 @@ pub(super) fn open(
     Ok((index, progress))
 }
 
+/// Reads how far the last commit is; absent when there is none, or none of this form.
+pub(super) fn progress(index: &tantivy::Index) -> Result<Option<Progress>, Error> {
+    let payload = index.load_metas()?.payload;
+    Ok(payload.and_then(|payload| serde_json::from_str(&payload).ok()))
+}
+
 fn open_usable(
     folder: &Path,
     schema: &Schema,
@@ -64,10 +70,8 @@ fn open_usable(
         return Err("there is none".into());
     }
     let index = tantivy::Index::open_in_dir(folder).map_err(|err| err.to_string())?;
-    let payload = index.load_metas().map_err(|err| err.to_string())?.payload;
-    let payload = payload.ok_or("nothing was committed to it")?;
-    let progress: Progress =
-        serde_json::from_str(&payload).map_err(|_| "it is of another version")?;
+    let progress = progress(&index).map_err(|err| err.to_string())?;
+    let progress = progress.ok_or("nothing readable was committed to it")?;
     if progress.version != VERSION || index.schema() != *schema {
         return Err("it is of another version".into());
     }

@@ -103,7 +103,7 @@ async fn what_was_undone_is_not_there_twice() {
     let Fixture { index, _folder } = fixture();
     let docs = [doc(1, 1, "提取", &[])];
     index.add(docs.to_vec()).await.unwrap();
-    index.undo().await;
+    index.undo().await.unwrap();
     commit(&index, &docs).await;
     assert_eq!(search(&index, query("提取", Match::AnyToken)).await.len(), 1);
     assert_eq!(index.mark(), 1);

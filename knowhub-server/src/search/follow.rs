@@ -40,7 +40,9 @@ pub(super) async fn follow(kind: Kind, store: Store, index: Index, stop: Cancell
             }
             Err(err) => {
                 tracing::error!(?kind, error = ?err, "the search index does not follow; trying again");
-                index.undo().await;
+                if let Err(err) = index.undo().await {
+                    tracing::error!(?kind, error = ?err, "the search index cannot be read");
+                }
                 let _ = stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await;
             }
         }
