@@ -87,25 +87,20 @@ impl Error {
 
     /// Returns what the client reads; of a fault of the hub's own only that there was one.
     fn message(&self, status: StatusCode) -> String {
-        match status {
-            StatusCode::INTERNAL_SERVER_ERROR => {
-                "a fault of the hub's own; its log tells more under this x-request-id".into()
-            }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                "the hub cannot do this right now; try again, a write under the same Idempotency-Key"
-                    .into()
-            }
-            _ => self.to_string(),
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            return "a fault of the hub's own; its log tells more under this x-request-id".into();
         }
+        self.to_string()
     }
 }
 
 fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
     match err {
         store::Error::KeyReused => (StatusCode::CONFLICT, ErrorCode::Conflict),
-        store::Error::NoFreeId | store::Error::Busy | store::Error::Closed => {
-            (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
-        }
+        store::Error::DiskFull(_)
+        | store::Error::NoFreeId
+        | store::Error::Busy
+        | store::Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),
         store::Error::Database(_) => (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal),
     }
 }

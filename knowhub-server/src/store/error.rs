@@ -2,29 +2,39 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
+use rusqlite::ErrorCode;
+
 /// Why a read or write failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The engine failed; shared, because one failed commit fails many writes.
     #[error("the database failed")]
     Database(#[source] Arc<rusqlite::Error>),
+    /// There is no room for the write; the engine undid it.
+    #[error("the hub's disk is full; nothing was stored")]
+    DiskFull(#[source] Arc<rusqlite::Error>),
     /// The same idempotency key came with another body.
     #[error("the idempotency key was used before with another body")]
     KeyReused,
     /// So many records were made within one second that no id was free.
-    #[error("no knowledge id is free within this second")]
+    #[error("too many records were made within one second; send this one again")]
     NoFreeId,
     /// The commit did not come within the deadline.
-    #[error("the write did not reach the disk in time")]
+    #[error(
+        "the write did not reach the disk in time; send it again under the same Idempotency-Key"
+    )]
     Busy,
     /// The store is shutting down.
-    #[error("the store is closed")]
+    #[error("the hub is shutting down; try again")]
     Closed,
 }
 
 impl From<rusqlite::Error> for Error {
     fn from(err: rusqlite::Error) -> Self {
-        Self::Database(Arc::new(err))
+        match err.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull(Arc::new(err)),
+            _ => Self::Database(Arc::new(err)),
+        }
     }
 }
 
