@@ -1,6 +1,6 @@
 //! The relay's client: a cheap handle over one connection task; nothing of the wire leaks.
 //!
-//! The handle, the inbox and the task share one desk ([`Desk`]) rather than a command channel:
+//! The handle, the inbox and the task share one desk rather than a command channel:
 //! what nobody waits for any more leaves the desk in the moment its waiting future is dropped,
 //! and a message sent down a channel could not be taken back.
 //!

@@ -58,7 +58,8 @@ impl Ask {
 fn text(answer: &Answer) -> String {
     let mut text = printable(answer.response.trim_end());
     let cited = answer.sources.iter().filter(|source| answer.source_ids.contains(&source.id));
-    if answer.mode == AnswerMode::Search || cited.clone().next().is_none() {
+    // Any other answer consists of its sources.
+    if answer.mode != AnswerMode::Integrated || cited.clone().next().is_none() {
         return text;
     }
     // Writing to a string cannot fail.

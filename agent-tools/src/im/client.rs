@@ -41,6 +41,10 @@ impl Client {
     /// Starts the connection task, which connects and reconnects for ever.
     ///
     /// It stops when the last handle is gone, or when the relay says that reconnecting is no use.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
     pub fn start(config: Config) -> (Self, Inbox) {
         let desk = Arc::new(Desk::new());
         // Not a task to be joined: its end is seen in the state by everybody who waits.

@@ -225,7 +225,7 @@ impl Desk {
     ) -> bool {
         let (id, seq) = (message.id, message.seq);
         let mut tables = self.tables();
-        match tables.replies.offer(message) {
+        match tables.replies.offer(message, Instant::now()) {
             Ok(fate) => {
                 drop(tables);
                 settlements.ack(seq);
@@ -289,6 +289,6 @@ pub(super) struct Expected {
 
 impl Drop for Expected {
     fn drop(&mut self) {
-        self.desk.tables().replies.give_up(self.id);
+        self.desk.tables().replies.give_up(self.id, Instant::now());
     }
 }

@@ -89,7 +89,7 @@ async fn open(config: &Config) -> Result<(Socket, Welcome), Ended> {
     let limits = WebSocketConfig::default()
         .max_frame_size(Some(MAX_FRAME_BYTES))
         .max_message_size(Some(MAX_FRAME_BYTES));
-    let lost = |err: tungstenite::Error| Ended::Lost(format!("{err} ({})", config.url));
+    let lost = |err: tungstenite::Error| Ended::Lost(format!("{}: {}", config.url, reason(err)));
     let connecting = connect_async_with_config(request, Some(limits), true).await;
     let (mut socket, _) = connecting.map_err(lost)?;
     socket.send(text(&hello(config))).await.map_err(lost)?;
@@ -158,7 +158,7 @@ impl Session<'_> {
                 Some(Ok(Message::Close(frame))) => return closed(frame),
                 // Pings are answered by the socket itself.
                 Some(Ok(_)) => {}
-                Some(Err(err)) => return Ended::Lost(err.to_string()),
+                Some(Err(err)) => return Ended::Lost(reason(err)),
                 None => return Ended::Lost("closed without a close frame".to_owned()),
             }
         }
@@ -237,7 +237,7 @@ impl Session<'_> {
 async fn in_time(write: impl Future<Output = tungstenite::Result<()>>) -> Result<(), Ended> {
     match timeout(WRITE_TIMEOUT, write).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(err)) => Err(Ended::Lost(err.to_string())),
+        Ok(Err(err)) => Err(Ended::Lost(reason(err))),
         Err(_) => Err(Ended::Lost("the relay does not read".to_owned())),
     }
 }
@@ -260,6 +260,14 @@ fn closed(frame: Option<CloseFrame>) -> Ended {
     match StopReason::of_close(code, &frame.reason) {
         Some(reason) => Ended::Stopped(reason),
         None => Ended::Lost(format!("closed by the relay with code {code}: {}", frame.reason)),
+    }
+}
+
+/// Returns what went wrong, without saying first that it is an I/O error.
+fn reason(err: tungstenite::Error) -> String {
+    match err {
+        tungstenite::Error::Io(err) => err.to_string(),
+        err => err.to_string(),
     }
 }
 

@@ -218,7 +218,7 @@ async fn doctor_tells_what_is_missing() {
         3,
         &expect![[r#"
         missing  relay      ws://RELAY  (IM_URL, environment)
-                 the relay cannot be reached: IO error: Connection refused (os error 111) (ws://RELAY)
+                 the relay cannot be reached: ws://RELAY: Connection refused (os error 111)
                  hint: start im-server, or set IM_URL (or --im-url) to where it is
         ok       hub        http://HUB/  (KNOWHUB_API, environment)
         missing  librarian  somebody  (LIBRARIAN_CONTACT_ID, flag)

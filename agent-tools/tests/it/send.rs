@@ -73,12 +73,12 @@ async fn a_refusal_for_good_is_told_at_once() {
     let relay = Relay::start().await;
     let (client, _inbox, mut peer) = relay.connect().await;
     for code in [ErrorCode::IdConflict, ErrorCode::TooLarge, ErrorCode::BadFrame] {
-        let (sent, ()) =
+        let (outcome, ()) =
             tokio::join!(client.send(Outgoing::new(librarian(), "x"), PATIENCE), async {
                 let send = peer.hear_send().await;
                 peer.refuse(send.id, code, 0).await;
             });
-        assert!(matches!(sent, Err(SendError::Refused(error)) if error.code == code));
+        assert!(matches!(outcome, Err(SendError::Refused(error)) if error.code == code));
     }
 }
 
@@ -86,8 +86,8 @@ async fn a_refusal_for_good_is_told_at_once() {
 async fn what_is_too_large_does_not_leave() {
     let relay = Relay::start().await;
     let (client, _inbox, mut peer) = relay.connect().await;
-    let sent = client.send(Outgoing::new(librarian(), "x".repeat(1001)), PATIENCE).await;
-    let Err(SendError::Refused(error)) = sent else { panic!("{sent:?}") };
+    let outcome = client.send(Outgoing::new(librarian(), "x".repeat(1001)), PATIENCE).await;
+    let Err(SendError::Refused(error)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(error.code, ErrorCode::TooLarge);
     assert_eq!(error.message, "content: 1001 bytes; at most 1000 are allowed");
     let (accepted, ()) =
@@ -104,14 +104,17 @@ async fn patience_ends_with_the_last_word() {
     let relay = Relay::start().await;
     let (client, _inbox, mut peer) = relay.connect().await;
     let patience = Duration::from_millis(50);
-    let (sent, send) =
+    let (outcome, send) =
         tokio::join!(client.send(Outgoing::new(librarian(), "x"), patience), peer.hear_send());
-    assert_eq!(sent, Err(SendError::Deadline));
-    let (sent, ()) = tokio::join!(client.send(Outgoing::new(librarian(), "y"), patience), async {
-        let send = peer.hear_send().await;
-        peer.refuse(send.id, ErrorCode::MailboxFull, 60_000).await;
-    });
-    assert!(matches!(sent, Err(SendError::Refused(error)) if error.code == ErrorCode::MailboxFull));
+    assert_eq!(outcome, Err(SendError::Deadline));
+    let (outcome, ()) =
+        tokio::join!(client.send(Outgoing::new(librarian(), "y"), patience), async {
+            let send = peer.hear_send().await;
+            peer.refuse(send.id, ErrorCode::MailboxFull, 60_000).await;
+        });
+    assert!(
+        matches!(outcome, Err(SendError::Refused(error)) if error.code == ErrorCode::MailboxFull)
+    );
     // The late answer finds nobody, and does no harm.
     peer.accept(&send, Recipient::Online).await;
     assert_eq!(client.open_counts(), (0, 0));
