@@ -18,16 +18,15 @@ mod tokenizers;
 use std::{
     collections::{HashMap, hash_map},
     path::Path,
-    sync::{
-        Arc, Mutex, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, RwLock},
 };
 
 use tantivy::{
     IndexReader, IndexWriter, Searcher, TantivyError, Term, collector::TopDocs,
     indexer::IndexWriterOptions,
 };
+
+use tokio::sync::watch;
 
 pub(crate) use doc::Doc;
 pub(crate) use query::{Match, Query};
@@ -58,9 +57,23 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The rows that were there at the start are not all in it yet.
+    #[error("the search index is being built; try again in a moment")]
+    Building,
     /// The hub is shutting down.
     #[error("the search index is closed")]
     Closed,
+}
+
+/// How well an index follows its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Following {
+    /// Rows that were there at the start are missing.
+    Building,
+    /// Every row is here, on disk or in memory.
+    Current,
+    /// It could not be written; newer rows stay in memory, and writers will have to wait.
+    Behind,
 }
 
 /// A found row.
@@ -92,8 +105,8 @@ struct Shared {
     recent: Arc<Recent>,
     /// Opened for the first batch; gone after a failure, which undoes what was not committed.
     writer: Mutex<Option<IndexWriter>>,
-    /// Set by the follower while the index follows; read by readiness.
-    is_caught_up: AtomicBool,
+    /// Written by the follower; read by searches, readiness, and whoever waits for it.
+    following: watch::Sender<Following>,
 }
 
 /// One commit.
@@ -125,7 +138,7 @@ impl Index {
                 committed: RwLock::new(committed),
                 recent,
                 writer: Mutex::new(None),
-                is_caught_up: AtomicBool::new(false),
+                following: watch::Sender::new(Following::Building),
             }),
         })
     }
@@ -137,14 +150,14 @@ impl Index {
 
     /// Notes that all rows the store has are on disk here; what comes later is in memory first.
     pub(crate) fn caught_up(&self) {
-        self.shared.is_caught_up.store(true, Ordering::Release);
+        self.shared.following.send_replace(Following::Current);
         // A row may have been read from the store before it came to memory.
         self.shared.recent.forget(self.mark());
     }
 
-    /// Tells whether the index follows the store.
-    pub(crate) fn is_caught_up(&self) -> bool {
-        self.shared.is_caught_up.load(Ordering::Acquire)
+    /// Returns how well the index follows the store, now and whenever that changes.
+    pub(crate) fn following(&self) -> watch::Receiver<Following> {
+        self.shared.following.subscribe()
     }
 
     /// Returns the rows beyond the mark.
@@ -164,7 +177,13 @@ impl Index {
 
     /// Drops what was added but not committed, after a failure; the index no longer counts as following.
     pub(crate) async fn undo(&self) -> Result<(), Error> {
-        self.shared.is_caught_up.store(false, Ordering::Release);
+        self.shared.following.send_if_modified(|following| {
+            let was_current = *following == Following::Current;
+            if was_current {
+                *following = Following::Behind;
+            }
+            was_current
+        });
         self.close().await;
         // The commit itself may have worked, and only what came after it failed.
         self.off_thread(|shared| shared.show(disk::progress(&shared.index)?)).await
@@ -182,10 +201,15 @@ impl Index {
     }
 
     /// Returns the best `limit` hits of each query, best first, among equals the newest.
+    ///
+    /// Fails while the rows that were there at the start are not all here: an answer from a part would look complete.
     pub(crate) async fn search(
         &self,
         queries: Vec<(Query, usize)>,
     ) -> Result<Vec<Vec<Hit>>, Error> {
+        if *self.shared.following.borrow() == Following::Building {
+            return Err(Error::Building);
+        }
         self.off_thread(move |shared| {
             let view = shared.view();
             let tokens = queries.iter().flat_map(|(query, _)| &query.tokens);

@@ -18,7 +18,7 @@ mod search;
 mod store;
 mod text;
 
-use std::io;
+use std::{io, time::Duration};
 
 use axum::Router;
 use service::http::Guard;
@@ -49,6 +49,9 @@ pub enum Error {
     WriterEnded,
 }
 
+/// How long the listener waits for an index that is being built.
+const BUILD_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Opens the hub and serves it on `listener` until `stop`; running requests are finished first.
 ///
 /// # Errors
@@ -60,6 +63,9 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), Error> {
     let hub = Hub::open(config)?;
+    // After a crash a few rows are read anew, which takes no time; building all anew may take long,
+    // and meanwhile reports are taken and searches are told to wait.
+    let _ = tokio::time::timeout(BUILD_PATIENCE, hub.search.built()).await;
     service::http::announce(&listener)?;
     let guard = Guard::new(config.knowhub_hosts.clone(), config.knowhub_origins.clone());
     let served = tokio::select! {

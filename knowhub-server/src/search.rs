@@ -13,7 +13,7 @@ pub(crate) use experiences::ExperienceQuery;
 pub(crate) use knowledge::KnowledgeQuery;
 
 use crate::{
-    index::{self, Grams, Index, Recent},
+    index::{self, Following, Grams, Index, Recent},
     store::{self, Change, Store},
 };
 
@@ -101,10 +101,24 @@ impl Search {
     /// Tells whether every row of the store can be found.
     pub(crate) fn ready(&self) -> Result<(), String> {
         for (index, what) in [(&self.experiences, "experiences"), (&self.knowledge, "knowledge")] {
-            if !index.is_caught_up() {
-                return Err(format!("the search index of {what} is being brought up to date"));
+            match *index.following().borrow() {
+                Following::Current => {}
+                Following::Building => {
+                    return Err(format!("the search index of {what} is being built"));
+                }
+                Following::Behind => {
+                    return Err(format!("the search index of {what} cannot be written"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Waits until every row that was there at the start can be found.
+    pub(crate) async fn built(&self) {
+        for index in [&self.experiences, &self.knowledge] {
+            // It fails only when the index is gone, and then nobody waits for it.
+            let _ = index.following().wait_for(|state| *state != Following::Building).await;
+        }
     }
 }

@@ -8,7 +8,7 @@ use axum::{
 use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{search, store};
+use crate::{index, search, store};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +79,9 @@ impl Error {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }
             Self::Store(err) | Self::Search(search::Error::Store(err)) => of_store(err),
+            Self::Search(search::Error::Index(index::Error::Building | index::Error::Closed)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
+            }
             Self::Search(search::Error::Index(_)) | Self::Panicked => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
             }

@@ -19,6 +19,7 @@ fn fixture() -> Fixture {
     let recent = Arc::new(Recent::default());
     let index =
         Index::open(&folder.path().join("index"), Grams::Substrings, recent, &store).unwrap();
+    index.caught_up();
     Fixture { _folder: folder, index }
 }
 

@@ -2,9 +2,11 @@
 
 use std::{fs, path::Path};
 
+use axum::{body::Body, http::Request};
 use knowhub_server::{Error, Hub, OpenError};
 use serde_json::json;
 use tempfile::TempDir;
+use tower::ServiceExt;
 
 use crate::harness::{TestHub, config, index_folder};
 
@@ -49,6 +51,19 @@ async fn a_missing_index_is_rebuilt() {
     let folder = filled_folder("丢失").await;
     fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
     check_found(folder, "丢失").await;
+}
+
+#[tokio::test]
+async fn a_search_is_not_answered_from_a_part_of_the_rows() {
+    let folder = filled_folder("全部").await;
+    fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
+    let hub = Hub::open(&config(&folder)).unwrap();
+    let request = Request::get("/api/search?q=a").body(Body::empty()).unwrap();
+    let response = hub.router().oneshot(request).await.unwrap();
+    // The follower has its first turn only after this request.
+    assert_eq!(response.status(), 503);
+    hub.close().await;
+    check_found(folder, "全部").await;
 }
 
 #[tokio::test]
