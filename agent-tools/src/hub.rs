@@ -28,6 +28,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a whole call may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long an idle connection is kept: less than the 5 s after which the hub closes it, since a call on a
+/// connection that is being closed fails.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// The longest answer that is read, in bytes; a longer one is an error.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
@@ -47,6 +51,7 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(CALL_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("knowhub/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&config.api) {
             builder = builder.no_proxy();

@@ -12,7 +12,6 @@
 //!   `outbox` (what the relay has not accepted yet) and `replies` (who waits for which answer).
 //! - `task`: connects, reconnects with `backoff`, stops; `session` is one connection.
 
-mod backoff;
 mod client;
 mod desk;
 mod error;

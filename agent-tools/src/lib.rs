@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - [`backoff`]: how long to wait before the next attempt.
 //! - [`settings`]: addresses and tokens, shared by every client program.
 //! - [`im`]: the relay's client, a cheap handle over one connection task.
 //! - [`hub`]: the hub's client.
@@ -42,6 +43,7 @@
 //! # }
 //! ```
 
+pub mod backoff;
 pub mod cli;
 pub mod hub;
 pub mod im;

@@ -6,13 +6,11 @@
 //! - [`ask_knowledge`]: a question to the librarian, with direct search as its fallback.
 //! - [`upload_knowledge`]: knowledge for the librarian, with the hub as its fallback.
 //! - `knowledge_search`, `report_experience`: one call to the hub each.
-//! - [`listing`]: found records as text, in the language of the question.
 
 pub mod ask_knowledge;
 mod context;
 mod error;
 pub(crate) mod knowledge_search;
-pub mod listing;
 mod report_experience;
 pub mod upload_knowledge;
 

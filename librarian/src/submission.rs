@@ -4,19 +4,13 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_tools::backoff::Backoff;
 use agent_tools::im::{Client, Delivery, State};
 use librarian_core::upload::{Finalize, ItemOutcome, Part, PartOutcome, Settled, Window, receipt};
 use librarian_core::{Language, Shelf, ShelfError};
 use tokio::time::{Instant, interval_at, sleep};
 
 use crate::reply::{Reply, Sent};
-
-/// The middle of the first pause before an absent hub is tried again; each further one is twice as
-/// long.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-
-/// The middle of the longest pause, so that a hub that is back is soon noticed.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// How long a receipt is offered to the relay; after it the hub still has everything, and the
 /// sender has no receipt.
@@ -99,15 +93,14 @@ impl Submitter {
 
     /// Stores a part, trying again for as long as the hub is away.
     async fn store(&self, part: &Part) -> PartOutcome {
-        let mut failures = 0;
+        let mut backoff = Backoff::default();
         loop {
             let cause = match self.shelf.submit(part).await {
                 Ok(outcome) => return outcome,
                 Err(ShelfError::Refused(reason)) => return refused(part, &reason),
                 Err(ShelfError::Unavailable(cause)) => cause,
             };
-            let pause = pause(failures, rand::random());
-            failures += 1;
+            let pause = backoff.next_pause(rand::random());
             tracing::warn!(
                 message.id = %part.id,
                 error = &*cause as &dyn Error,
@@ -140,30 +133,11 @@ fn refused(part: &Part, reason: &str) -> PartOutcome {
     }
 }
 
-/// Returns the pause after so many failures; `jitter` in 0..1 spreads those that failed together.
-fn pause(failures: u32, jitter: f64) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures));
-    doubled.min(LONGEST_PAUSE).mul_f64(0.5 + jitter)
-}
-
 /// Returns how often a held message must be called `working`: three times before the relay's
 /// patience ends.
 pub(crate) fn working_period(im: &Client) -> Duration {
     match &*im.state().borrow() {
         State::Connected(welcome) => Duration::from_millis((welcome.limits.ack_wait_ms / 3).max(1)),
         _ => WORKING_PERIOD,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_grow_to_a_bound_and_never_overflow() {
-        assert_eq!(pause(0, 0.5), FIRST_PAUSE);
-        assert_eq!(pause(2, 0.5), FIRST_PAUSE * 4);
-        assert_eq!(pause(u32::MAX, 0.5), LONGEST_PAUSE);
-        assert_eq!(pause(9, 0.0), LONGEST_PAUSE / 2);
     }
 }

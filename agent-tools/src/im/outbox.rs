@@ -9,7 +9,7 @@ use protocol::{
 use tokio::{sync::oneshot, time::Instant};
 
 use super::SendError;
-use super::backoff::Backoff;
+use crate::backoff::Backoff;
 
 /// Names an entry; a later one has a larger number.
 pub(super) type Number = u64;

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::{
     Config, Desk, StopReason,
-    backoff::Backoff,
     session::{self, Ended},
 };
+use crate::backoff::Backoff;
 
 /// A connection that lived this long was sound: the next failure is the first of its row.
 const SOUND: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use protocol::{
     hub::{Body, FieldFault},
     im,
     librarian::{AnswerMode, ReplyMeta, Request},
-    source::SourceExcerpt,
+    source::{ANSWER_SOURCES, SourceExcerpt},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub async fn ask(context: &Context, question: &str, patience: Duration) -> Resul
         Err(silence) => silence,
     };
     tracing::warn!(reason = %silence, "no answer from the librarian, searching directly");
-    match context.hub.retrieve(question.trim(), fallback::RESULTS).await {
+    match context.hub.retrieve(question.trim(), ANSWER_SOURCES).await {
         Ok(sources) => Ok(fallback::answer(question, &sources, &silence)),
         Err(hub) => Err(Error::NoAnswer { librarian: silence.to_string(), hub }),
     }

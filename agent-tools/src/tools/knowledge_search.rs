@@ -1,6 +1,7 @@
 //! `knowledge_search`: the hub's own search, without the librarian.
 
 use async_trait::async_trait;
+use librarian_core::{Language, wording};
 use protocol::{
     Source,
     hub::{Body, FieldFault, KnowledgeSearch as Found, MAX_QUERY_CHARS},
@@ -9,10 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    Context, Error, Tool, ToolResult,
-    listing::{self, Language},
-};
+use super::{Context, Error, Tool, ToolResult};
 use crate::hub::KnowledgeQuery;
 
 /// Searches knowledge records.
@@ -96,7 +94,7 @@ pub(crate) fn describe(query: &str, found: Found) -> String {
     let withheld = found.withheld;
     let sources: Vec<_> = found.results.into_iter().map(Source::from).collect();
     let count = sources.len();
-    let list = listing::numbered(&sources);
+    let list = wording::records(&sources);
     match (language, count) {
         (Language::Chinese, 0) => {
             format!("没有找到相关的知识（{withheld} 条被判断为不相关，未列出）。")

@@ -185,7 +185,7 @@ async fn tools_are_called_by_name_with_json() {
     keys.sort();
     assert_eq!(keys, ["mode", "reason", "source_ids", "sources"]);
     let result = run("knowledge_search", json!({"query": "tables?", "top_k": 3})).await.unwrap();
-    assert!(result.output.starts_with("1 knowledge record:\n\n1. 从论文"), "{}", result.output);
+    assert!(result.output.starts_with("1 knowledge record:\n\n- 从论文"), "{}", result.output);
     let input = json!({"name": "pymupdf", "task": "extract tables", "score": 4});
     let result = run("report_experience", input).await.unwrap();
     assert_eq!(

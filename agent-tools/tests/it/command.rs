@@ -50,10 +50,13 @@ async fn ask_without_a_relay_searches_directly() {
     let answer = expect![[r#"
         以下是直接检索的结果，未经馆员整理（连接不上消息中继），共 2 条：
 
-        1. 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
-           pdfplumber 适合有线表格
-        2. extract tables [experience-7]
-           pymupdf <https://github.com/pymupdf/PyMuPDF> (4/5) fast page.find_tables()
+        - 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
+          pdfplumber 适合有线表格
+
+        - extract tables [experience-7]
+          pymupdf <https://github.com/pymupdf/PyMuPDF> (4/5)
+          fast
+          page.find_tables()
     "#]];
     check(&output, &[], 0, &answer, &expect![""]);
     let output = knowhub(&hub.api, &relay, &["ask", "tables?", "--json"]).await;
@@ -95,11 +98,11 @@ async fn search_and_experiences_are_listed() {
         &[],
         0,
         &expect![[r#"
-        找到 1 条知识：
+            找到 1 条知识：
 
-        1. 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
-           pdfplumber 适合有线表格
-    "#]],
+            - 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
+              pdfplumber 适合有线表格
+        "#]],
         &expect![""],
     );
     let output = knowhub(&hub.api, &relay, &["experience", "search", "pdf"]).await;

@@ -23,17 +23,21 @@ pub fn extractive(language: Language, sources: &[Source]) -> String {
             "The most relevant records as they were found (not put together by a model):"
         }
     };
-    let entries: String = sources.iter().map(entry).collect();
-    format!("{head}{entries}")
+    format!("{head}\n\n{}", records(sources)).trim_end().to_owned()
 }
 
-fn entry(source: &Source) -> String {
+/// Returns records as a list, each with its citation; what they quote themselves cites nothing.
+pub fn records(sources: &[Source]) -> String {
+    sources.iter().map(record).collect::<Vec<_>>().join("\n\n")
+}
+
+fn record(source: &Source) -> String {
     let task = citation::neutralize(&excerpt(&source.task, TASK_CHARS));
     let task = task.split_whitespace().collect::<Vec<_>>().join(" ");
     let content = citation::neutralize(&excerpt(&source.content, EXCERPT_CHARS));
     let lines = content.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let content = lines.collect::<Vec<_>>().join("\n  ");
-    format!("\n\n- {task} {}\n  {content}", source.id.to_citation())
+    format!("- {task} {}\n  {content}", source.id.to_citation())
 }
 
 /// Returns what was wrong with a message, and what a right one looks like.

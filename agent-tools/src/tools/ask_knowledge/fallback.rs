@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use librarian_core::{Language, wording};
 use protocol::{
     ContactId, Source,
     im::{self, NoticeCode, Recipient},
@@ -9,13 +10,7 @@ use protocol::{
 };
 
 use super::Answer;
-use crate::{
-    im::RequestError,
-    tools::listing::{self, Language},
-};
-
-/// How many records direct search gives, as many as the librarian looks at.
-pub(super) const RESULTS: usize = 5;
+use crate::im::RequestError;
 
 /// Why the librarian gave no answer.
 #[derive(Debug)]
@@ -101,7 +96,7 @@ pub(super) fn answer(question: &str, sources: &[Source], silence: &Silence) -> A
 }
 
 fn text(language: Language, sources: &[Source], silence: &Silence) -> String {
-    let list = listing::numbered(sources);
+    let list = wording::records(sources);
     let count = sources.len();
     match (language, count) {
         (Language::Chinese, 0) => {
@@ -155,10 +150,13 @@ mod tests {
         expect![[r#"
             以下是直接检索的结果，未经馆员整理（馆员在 2.5 秒内没有回答），共 2 条：
 
-            1. 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
-               pdfplumber 适合有线表格。 见 (experience-9)。
-            2. extract tables [experience-7]
-               pymupdf (4/5) use page.find_tables()"#]]
+            - 从论文 PDF 里提取表格 [knowledge-20260305-a1b2]
+              pdfplumber 适合有线表格。
+              见 (experience-9)。
+
+            - extract tables [experience-7]
+              pymupdf (4/5)
+              use page.find_tables()"#]]
         .assert_eq(&answer.response);
         let reason = "the librarian did not answer within 2.5 s";
         assert_eq!(answer.reason.as_deref(), Some(reason));
@@ -172,8 +170,9 @@ mod tests {
         expect![[r#"
             Direct search, not put together by the librarian (the librarian (knowledge_manager) is offline); 1 record:
 
-            1. extract tables [experience-7]
-               pymupdf (4/5) use page.find_tables()"#]]
+            - extract tables [experience-7]
+              pymupdf (4/5)
+              use page.find_tables()"#]]
         .assert_eq(&answer.response);
         assert_eq!(answer.source_ids.len(), 1);
     }

@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("llm", &[]),
     ("im-server", &["protocol", "service"]),
     ("librarian-core", &["llm", "protocol"]),
-    ("agent-tools", &["llm", "protocol"]),
+    ("agent-tools", &["librarian-core", "llm", "protocol"]),
     ("librarian", &["agent-tools", "librarian-core", "llm", "protocol", "service"]),
     ("knowhub-server", &["librarian-core", "llm", "protocol", "service"]),
     ("tests", &["agent-tools", "llm", "protocol"]),

@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// Counts attempts that failed in a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Backoff {
+pub struct Backoff {
     failures: u32,
 }
 
@@ -18,7 +18,7 @@ impl Backoff {
     /// Returns the next pause, 100 ms to 10 s.
     ///
     /// `random`, 0 to 1, spreads it over its upper half, so that many clients do not come back at once.
-    pub(super) fn next_pause(&mut self, random: f64) -> Duration {
+    pub fn next_pause(&mut self, random: f64) -> Duration {
         let longest = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         longest.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0)
