@@ -53,13 +53,11 @@ impl Process {
         let read = timeout(PATIENCE, stdout.read_line(&mut line)).await;
         let addr =
             line.trim().strip_prefix("listening on http://").and_then(|addr| addr.parse().ok());
-        match (read, addr) {
-            (Ok(Ok(_)), Some(addr)) => Ok(Self { name: name.to_owned(), child, log, addr }),
-            _ => {
-                let logged = fs::read_to_string(&log).unwrap_or_default();
-                bail!("{name} announced no address but {line:?}; it logged:\n{logged}")
-            }
+        if let (Ok(Ok(_)), Some(addr)) = (read, addr) {
+            return Ok(Self { name: name.to_owned(), child, log, addr });
         }
+        let logged = fs::read_to_string(&log).unwrap_or_default();
+        bail!("{name} announced no address but {line:?}; it logged:\n{logged}")
     }
 
     /// Returns where it listens.

@@ -46,7 +46,7 @@ async fn an_upload_waits_for_a_hub_that_is_away() {
     let finalize = to_librarian(format!("[UPLOAD:FINALIZE] {batch}"));
     let (reply, ()) =
         tokio::join!(agent.request(finalize, PATIENCE, OfflineRule::FailFast), async {
-            system.start_hub().await.unwrap()
+            system.start_hub().await.unwrap();
         },);
     let receipt = &reply.unwrap().meta.unwrap()["receipt"];
     assert_eq!(receipt["accepted"].as_array().unwrap().len(), 1, "{receipt}");
