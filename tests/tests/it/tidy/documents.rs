@@ -7,7 +7,7 @@ use super::{Source, files, read, report, root};
 /// Each table of routes, and the document that describes it.
 const ROUTES: [(&str, &str); 2] = [
     ("knowhub-server/src/http/router.rs", "docs/knowhub-api.md"),
-    ("im-server/src/router.rs", "docs/im-protocol.md"),
+    ("im-server/src/http.rs", "docs/im-protocol.md"),
 ];
 
 /// Returns what stands between backticks in the text of a document, code blocks left out.
