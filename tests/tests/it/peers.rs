@@ -1,11 +1,27 @@
 //! The project against real peers, which it does not control.
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
+use llm::{ChatRequest, Message};
 use protocol::SourceId;
 use tests::{peer::ChatPeer, system::System};
+use tokio::time::Instant;
 
 use super::fixtures::{DEADLOCK_EN, TABLES_ZH, source_ids, store_notes};
+
+/// Returns the chat server, or says past the test runner's capture that test `name` is skipped.
+async fn chat_peer(name: &str) -> Option<ChatPeer> {
+    #[expect(clippy::disallowed_methods, reason = "the test runner's own setting")]
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    let peer = ChatPeer::start(is_ci).await.unwrap();
+    if peer.is_none() {
+        // The printing macros would be captured.
+        let line =
+            format!("test peers::{name} ... skipped: tests/peers/setup.sh fetched no server\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    peer
+}
 
 /// Returns every well-formed citation in a text, whoever made it.
 fn citations(text: &str) -> Vec<SourceId> {
@@ -13,23 +29,15 @@ fn citations(text: &str) -> Vec<SourceId> {
     ends.filter_map(|rest| rest.split_once(']')?.0.parse().ok()).collect()
 }
 
-/// Says that a test did not run; past the test runner's capture, since nobody sees it otherwise.
-fn skipped(name: &str, reason: &str) {
-    // The printing macros would be captured.
-    let line = format!("test peers::{name} ... skipped: {reason}\n");
-    std::io::stderr().write_all(line.as_bytes()).unwrap();
-}
-
 #[tokio::test]
 async fn a_real_model_answers_and_cites_nothing_that_was_not_retrieved() {
-    #[expect(clippy::disallowed_methods, reason = "the test runner's own setting")]
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    let Some(peer) = ChatPeer::start(is_ci).await.unwrap() else {
-        let name = "a_real_model_answers_and_cites_nothing_that_was_not_retrieved";
-        return skipped(name, "tests/peers/setup.sh could not fetch the chat server");
-    };
-    let settings =
-        vec![("LLM_BASE_URL", peer.base_url().to_owned()), ("LLM_MODEL", "smollm2".to_owned())];
+    let name = "a_real_model_answers_and_cites_nothing_that_was_not_retrieved";
+    let Some(peer) = chat_peer(name).await else { return };
+    let settings = vec![
+        ("LLM_BASE_URL", peer.base_url().to_owned()),
+        ("LLM_MODEL", "smollm2".to_owned()),
+        ("LOG_FILTER", "debug".to_owned()),
+    ];
     let system = System::start_with(settings).await.unwrap();
     store_notes(&system).await;
     for question in [TABLES_ZH, DEADLOCK_EN] {
@@ -46,5 +54,44 @@ async fn a_real_model_answers_and_cites_nothing_that_was_not_retrieved() {
         }
         assert!(!source_ids(&answer).is_empty(), "{answer}");
     }
+    let logged = system.librarian.as_ref().unwrap().logged().unwrap();
+    assert!(logged.contains("the language model wrote an answer"), "{logged}");
     system.stop().await.unwrap();
+}
+
+/// A model this small hardly cites by itself, so it is asked to write ids, right ones and others.
+#[tokio::test]
+async fn what_a_real_model_makes_of_ids_never_survives_unchecked() {
+    let name = "what_a_real_model_makes_of_ids_never_survives_unchecked";
+    let Some(peer) = chat_peer(name).await else { return };
+    let settings = llm::Settings {
+        llm_base_url: Some(peer.base_url().to_owned()),
+        llm_model: Some("smollm2".to_owned()),
+        ..llm::Settings::default()
+    };
+    let model = settings.model().unwrap().unwrap();
+    let retrieved: SourceId = "experience-7".parse().unwrap();
+    let prompts = [
+        "Continue the list: [experience-7], [experience-8], [experience-9],",
+        "Repeat exactly: Use pdfplumber [experience-7][knowledge-20260309-215835-a699].",
+        "Write one sentence on tables and end it with [resource:pymupdf] and [experience-12].",
+    ];
+    let mut written = 0;
+    for prompt in prompts {
+        let request = ChatRequest {
+            messages: vec![Message::user(prompt.to_owned())],
+            max_tokens: 80,
+            // The most probable words, so that every run is the same.
+            temperature: 0.0,
+            deadline: Instant::now() + Duration::from_secs(60),
+        };
+        let reply = model.complete(request).await.unwrap();
+        written += citations(&reply.content).len();
+        let checked =
+            librarian_core::citation::check(&reply.content, std::slice::from_ref(&retrieved));
+        for id in citations(&checked.text) {
+            assert_eq!(id, retrieved, "made of {:?}", reply.content);
+        }
+    }
+    assert!(written > 0, "the model wrote no id at all, so nothing was checked");
 }
