@@ -258,7 +258,9 @@ impl Mailboxes {
             return Duration::ZERO;
         }
         let stale = self.stale_since.map(|since| since + RECORD_DELAY);
-        let uptime = [stale, self.drain_until, self.notices.due()];
+        // Nothing is told any more once the relay is going down.
+        let notices = self.notices.due().filter(|_| self.drain_until.is_none());
+        let uptime = [stale, self.drain_until, notices];
         let soonest = uptime.into_iter().flatten().map(|due| due.saturating_sub(now.uptime)).min();
         self.deadlines.next(now).min(soonest.unwrap_or(Duration::MAX))
     }

@@ -16,7 +16,7 @@ use std::{
 
 use protocol::{
     Timestamp,
-    im::{self, ClientFrame, ErrorCode, Message, Send, ServerFrame, close},
+    im::{self, ClientFrame, ErrorCode, Send, ServerFrame, close},
 };
 use tokio::{sync::mpsc, time::Instant};
 
@@ -177,9 +177,7 @@ impl Relay {
             Ok(()) => {
                 self.unwritten.clear();
                 self.retry_at = None;
-                if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
-                    tracing::info!("the store works again");
-                }
+                self.note_success();
                 true
             }
             Err(err) => {
@@ -229,20 +227,7 @@ impl Relay {
     fn deliver(&mut self, connection: ConnectionId, seq: u64, row: Row, attempt: u32, now: Now) {
         match self.store.read(row) {
             Ok(letter) => {
-                let send = letter.send;
-                let message = Message {
-                    seq,
-                    id: send.id,
-                    from: letter.from,
-                    to: send.to,
-                    content: send.content,
-                    chat_id: send.chat_id,
-                    in_reply_to: send.in_reply_to,
-                    meta: send.meta,
-                    sent_at: letter.sent_at,
-                    expires_at: letter.expires_at,
-                    attempt,
-                };
+                let message = letter.into_message(seq, attempt);
                 self.tell(connection, ServerFrame::Message(message), now);
             }
             Err(err) => {
@@ -273,9 +258,20 @@ impl Relay {
     fn sweep(&mut self, now: Now) {
         if self.sweep_at <= now.uptime {
             self.sweep_at = now.uptime + SWEEP_EVERY;
-            if let Err(err) = self.store.sweep(now.wall) {
-                tracing::warn!(error = &err as &dyn std::error::Error, "cannot forget old ids");
+            match self.store.sweep(now.wall) {
+                Ok(()) => self.note_success(),
+                Err(err) => {
+                    tracing::warn!(error = &err as &dyn std::error::Error, "cannot forget old ids");
+                }
             }
+        }
+    }
+
+    /// Ends the trouble, unless a commit still waits to be repeated.
+    fn note_success(&self) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.retry_at.is_none() && trouble.take().is_some() {
+            tracing::info!("the store works again");
         }
     }
 

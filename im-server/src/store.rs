@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use protocol::{
     ContactId, MessageId, Timestamp,
-    im::{Notice, Send},
+    im::{Message, Notice, Send},
 };
 use sha2::{Digest, Sha256};
 
@@ -33,6 +33,25 @@ pub(crate) struct Letter {
     pub(crate) send: Send,
     pub(crate) sent_at: Timestamp,
     pub(crate) expires_at: Timestamp,
+}
+
+impl Letter {
+    /// Returns the message as its delivery number `seq` on one connection, the `attempt`th of all.
+    pub(crate) fn into_message(self, seq: u64, attempt: u32) -> Message {
+        Message {
+            seq,
+            id: self.send.id,
+            from: self.from,
+            to: self.send.to,
+            content: self.send.content,
+            chat_id: self.send.chat_id,
+            in_reply_to: self.send.in_reply_to,
+            meta: self.send.meta,
+            sent_at: self.sent_at,
+            expires_at: self.expires_at,
+            attempt,
+        }
+    }
 }
 
 /// What is known of a message's deliveries.

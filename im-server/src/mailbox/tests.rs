@@ -6,9 +6,7 @@ use std::{collections::HashMap, time::Duration};
 
 use protocol::{
     ChatId, ContactId, MessageId, Timestamp,
-    im::{
-        Accepted, ErrorCode, Message, Mode, Nak, NoticeCode, Recipient, Send, ServerFrame, close,
-    },
+    im::{Accepted, ErrorCode, Mode, Nak, NoticeCode, Recipient, Send, ServerFrame, close},
 };
 use uuid::Uuid;
 
@@ -135,19 +133,7 @@ impl World {
                 }
                 Effect::Deliver { connection, seq, row, attempt } => {
                     let letter = self.store.read(row).unwrap();
-                    let message = Message {
-                        seq,
-                        id: letter.send.id,
-                        from: letter.from,
-                        to: letter.send.to,
-                        content: letter.send.content,
-                        chat_id: letter.send.chat_id,
-                        in_reply_to: letter.send.in_reply_to,
-                        meta: letter.send.meta,
-                        sent_at: letter.sent_at,
-                        expires_at: letter.expires_at,
-                        attempt,
-                    };
+                    let message = letter.into_message(seq, attempt);
                     let frame = ServerFrame::Message(message);
                     self.heard.entry(connection).or_default().push(frame);
                 }
@@ -395,4 +381,16 @@ fn a_relay_that_goes_down_refuses_new_connections() {
     world.advance(Duration::from_secs(5));
     assert!(world.mailboxes.is_drained());
     assert_eq!(world.closed[&alice], close::GOING_AWAY);
+}
+
+#[test]
+fn a_relay_that_goes_down_does_not_wake_for_notices_it_no_longer_tells() {
+    let mut world = World::new();
+    let alice = world.connect("alice", Mode::Exclusive);
+    world.send(alice, "alice", message("alice", "held"));
+    world.send(alice, "alice", Send { ttl_ms: Some(1_000), ..message("bob", "x") });
+    world.mailboxes.drain(world.now);
+    world.advance(Duration::from_secs(2));
+    world.run();
+    assert!(world.mailboxes.next_deadline(world.now) > Duration::ZERO);
 }
