@@ -16,7 +16,8 @@ const MAX_READERS: usize = 4;
 /// The pool of connections that cannot write.
 pub(super) struct Readers {
     path: PathBuf,
-    permits: Semaphore,
+    /// One for each read; held by the read itself, since its caller may leave before it ends.
+    permits: Arc<Semaphore>,
     /// Connections that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
 }
@@ -24,7 +25,8 @@ pub(super) struct Readers {
 impl Readers {
     /// Makes a pool for the store at `path`; opens nothing yet.
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, permits: Semaphore::new(MAX_READERS), idle: Mutex::new(Vec::new()) }
+        let permits = Arc::new(Semaphore::new(MAX_READERS));
+        Self { path, permits, idle: Mutex::new(Vec::new()) }
     }
 
     /// Runs `work` on one of the connections, off the async threads.
@@ -32,15 +34,15 @@ impl Readers {
         self: Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let _permit = self.permits.acquire().await.map_err(|_| Error::Closed)?;
-        let readers = Arc::clone(&self);
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
         let reading = tokio::task::spawn_blocking(move || {
-            let db = match readers.idle().pop() {
+            let _permit = permit;
+            let db = match self.idle().pop() {
                 Some(db) => db,
-                None => file::open_reader(&readers.path)?,
+                None => file::open_reader(&self.path)?,
             };
             let result = work(&db);
-            readers.idle().push(db);
+            self.idle().push(db);
             result
         });
         match reading.await {
