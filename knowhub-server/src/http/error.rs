@@ -111,8 +111,14 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let (status, code) = self.status_and_code();
-        if status.is_server_error() {
-            tracing::error!(error = ?self, "a request failed");
+        match status {
+            StatusCode::INTERNAL_SERVER_ERROR => {
+                tracing::error!(error = ?self, "a request failed");
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                tracing::warn!(error = ?self, "a request was put off");
+            }
+            _ => {}
         }
         let field = match &self {
             Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
