@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How many matching experiences of one name are shown; of more, the worst matches are left out.
-pub(crate) const MAX_PER_NAME: usize = 50;
+const MAX_PER_NAME: usize = 50;
 
 /// How many rows the first look for names takes; each further look takes four times as many.
 const FIRST_BATCH: usize = 64;
