@@ -119,7 +119,7 @@ impl Client {
     ///
     /// The librarian and the direct search use this one way, so that both see the same sources.
     pub async fn retrieve(&self, query: &str, limit: usize) -> Result<Vec<Source>, Error> {
-        let top_k = limit.clamp(1, query::MAX_TOP_K);
+        let top_k = limit.clamp(1, hub::MAX_TOP_K);
         let knowledge_query = KnowledgeQuery { top_k: Some(top_k), ..KnowledgeQuery::new(query) };
         let (knowledge, experiences) = tokio::try_join!(
             self.search_knowledge(&knowledge_query),

@@ -24,5 +24,8 @@ pub const MAX_SHORT_CHARS: usize = 2_000;
 /// The most entries in a list field (types, scopes, URLs, …); more are refused.
 pub const MAX_LIST_ITEMS: usize = 100;
 
+/// The most records that one knowledge search may ask for; more are refused with 422.
+pub const MAX_TOP_K: usize = 20;
+
 /// The longest search query, in characters; a longer one is refused with 422.
 pub const MAX_QUERY_CHARS: usize = 4_000;

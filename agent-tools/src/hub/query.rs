@@ -1,8 +1,5 @@
 //! What to search knowledge for.
 
-/// The most records one knowledge search returns; the hub refuses to give more.
-pub(super) const MAX_TOP_K: usize = 20;
-
 /// What to search knowledge for; an absent field leaves the hub's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnowledgeQuery {

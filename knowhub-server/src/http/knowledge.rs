@@ -6,7 +6,7 @@ use axum::{
 };
 use protocol::{
     KnowledgeId, Timestamp,
-    hub::{FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, NewKnowledge},
+    hub::{FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K, NewKnowledge},
 };
 
 use super::{
@@ -18,9 +18,6 @@ use crate::{knowledge::new_record, search::KnowledgeQuery};
 
 /// How many results a search shows unless it says otherwise.
 const DEFAULT_TOP_K: usize = 5;
-
-/// How many results a search may ask for; more is refused with 422.
-const MAX_TOP_K: usize = 20;
 
 /// The lowest score shown unless a search says otherwise.
 const DEFAULT_MIN_SCORE: usize = 3;
