@@ -47,7 +47,7 @@ impl Shelf for HubShelf {
     async fn submit(&self, part: &Part) -> Result<PartOutcome, ShelfError> {
         let mut outcome = PartOutcome::default();
         for (index, item) in part.batch.knowledge.iter().enumerate() {
-            let key = format!("{}/{}/{index}", part.conversation.sender, part.id);
+            let key = part.id.item_key(&part.conversation.sender, index);
             let created = self.hub.add_knowledge(item, Some(&key)).await;
             outcome.knowledge.push(match self.noted(created) {
                 Ok(created) => ItemOutcome::Accepted { id: created.id.to_string() },

@@ -174,6 +174,13 @@ impl MessageId {
         let name = format!("{asker}\n{request}");
         Self(Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()))
     }
+
+    /// Returns the `Idempotency-Key` of the knowledge item at `index` of the upload that is this message of `sender`.
+    ///
+    /// Whoever brings the item to the hub uses the same key, so that it is stored once whichever way it goes.
+    pub fn item_key(self, sender: &ContactId, index: usize) -> String {
+        format!("{sender}/{self}/{index}")
+    }
 }
 
 impl fmt::Display for MessageId {
