@@ -6,6 +6,7 @@ mod direct;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use librarian_core::wording;
 use protocol::{
     MessageId,
     hub::{Body, FieldFault},
@@ -242,7 +243,7 @@ impl std::fmt::Display for Uploaded {
                 "Posted to the hub directly ({reason}): {} stored, {} refused.{}",
                 receipt.accepted.len(),
                 receipt.rejected.len(),
-                direct::rejections(receipt),
+                wording::rejected_items(&receipt.rejected),
             ),
         }
     }

@@ -10,7 +10,7 @@ use crate::language::Language;
 /// How much of a source's task stands in an extractive answer, in characters; the rest is cut.
 const TASK_CHARS: usize = 200;
 
-/// How many refused items a receipt's text names; the others stand in its `meta` alone.
+/// How many refused items a text names; the others stand in the receipt alone.
 const NAMED_REJECTIONS: usize = 10;
 
 /// Returns the results themselves, each with its citation, marked as not put together by a model.
@@ -89,7 +89,7 @@ pub fn receipt(language: Language, receipt: &Receipt) -> String {
              messages not seen {missing}."
         ),
     };
-    head + &items(&receipt.rejected)
+    head + &rejected_items(&receipt.rejected)
 }
 
 /// Returns which items of an upload were refused, for a sender that awaits no receipt.
@@ -98,10 +98,11 @@ pub fn rejections(language: Language, rejected: &[RejectedItem]) -> String {
         Language::Chinese => format!("上传的内容中有 {} 条被拒绝：", rejected.len()),
         Language::English => format!("Items of the upload that were refused: {}", rejected.len()),
     };
-    head + &items(rejected)
+    head + &rejected_items(rejected)
 }
 
-fn items(rejected: &[RejectedItem]) -> String {
+/// Returns a line for each refused item, as far as they are named.
+pub fn rejected_items(rejected: &[RejectedItem]) -> String {
     let named: String = rejected.iter().take(NAMED_REJECTIONS).map(item).collect();
     let more = if rejected.len() > NAMED_REJECTIONS { "\n- …" } else { "" };
     named + more

@@ -1,7 +1,5 @@
 //! An upload without a relay: each knowledge item goes to the hub by itself.
 
-use std::fmt::Write as _;
-
 use protocol::{
     MessageId,
     librarian::{Batch, ItemKind, Receipt, ReceiptItem, RejectedItem},
@@ -11,8 +9,8 @@ use crate::{hub::Error, tools::Context};
 
 /// Posts the knowledge items; what the hub has no route for is refused with that reason.
 ///
-/// Each item has the key that the librarian would give it, so that an upload which reached the relay
-/// after all is stored once.
+/// Each item has the key that the librarian gives it too, so that an upload which reached the relay after
+/// all is stored once.
 /// Fails only if the hub took nothing because it is away.
 pub(super) async fn post(
     context: &Context,
@@ -28,7 +26,7 @@ pub(super) async fn post(
             receipt.rejected.push(refusal(kind, index, err));
             continue;
         }
-        let key = format!("{}/{id}/{index}", context.relay.contact_id);
+        let key = id.item_key(&context.relay.contact_id, index);
         match context.hub.add_knowledge(item, Some(&key)).await {
             Ok(created) => {
                 receipt.accepted.push(ReceiptItem { kind, index, id: created.id.to_string() });
@@ -63,20 +61,4 @@ fn refusal(kind: ItemKind, index: usize, err: &Error) -> RejectedItem {
         _ => String::new(),
     };
     RejectedItem { kind, index, field, reason: err.to_string() }
-}
-
-/// Returns a line for each refused item.
-pub(super) fn rejections(receipt: &Receipt) -> String {
-    let mut text = String::new();
-    for item in &receipt.rejected {
-        let list = match item.kind {
-            ItemKind::Knowledge => "knowledge",
-            ItemKind::Resource => "resources",
-            ItemKind::Tool => "tools",
-        };
-        let field = if item.field.is_empty() { String::new() } else { format!(".{}", item.field) };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {list}[{}]{field}: {}", item.index, item.reason);
-    }
-    text
 }
