@@ -58,7 +58,9 @@ pub(crate) async fn probe(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     loop {
-        health.note(&hub.health().await);
+        // A hub that hangs must not hold up the stop.
+        let Some(outcome) = stop.run_until_cancelled(hub.health()).await else { return Ok(()) };
+        health.note(&outcome);
         let period = if health.check().is_ok() { CALM_PERIOD } else { AWAY_PERIOD };
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
