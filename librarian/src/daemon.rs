@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::asks::Asks;
 use crate::config::Config;
 use crate::health::{self, HubHealth};
-use crate::inbox::{self, Counters};
+use crate::inbox::{self, Desks};
 use crate::shelf::HubShelf;
 use crate::uploads;
 
@@ -95,7 +95,7 @@ impl Prepared {
             stop.clone(),
         );
         let asks = Asks::new(im.clone(), Librarian::new(hub_shelf, model), tasks.clone());
-        let counters = Counters { own: contact, asks, uploads };
+        let desks = Desks { own: contact, asks, uploads };
         let routes = http::health_routes(health::readiness(im.state(), health.clone()));
         let server = http::serve(listener, routes, Guard::new(vec![], vec![]), stop.clone());
 
@@ -103,7 +103,7 @@ impl Prepared {
         essential.spawn(async { server.await.context("serving LIBRARIAN_ADDR") });
         essential.spawn(health::probe(hub, health, stop.clone()));
         essential.spawn(keep_uploads);
-        essential.spawn(inbox::run(inbox, im.clone(), counters, stop.clone()));
+        essential.spawn(inbox::run(inbox, im.clone(), desks, stop.clone()));
         Ok(Handle { addr, im, tasks, essential, stop })
     }
 }

@@ -9,7 +9,7 @@ use crate::sort::{Matter, sort};
 use crate::uploads::Uploads;
 
 /// Who takes care of what arrives.
-pub(crate) struct Counters {
+pub(crate) struct Desks {
     /// The librarian's own contact.
     pub(crate) own: ContactId,
     /// Where questions are answered.
@@ -22,7 +22,7 @@ pub(crate) struct Counters {
 pub(crate) async fn run(
     mut inbox: Inbox,
     im: im::Client,
-    counters: Counters,
+    desks: Desks,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     loop {
@@ -32,13 +32,13 @@ pub(crate) async fn run(
             delivery = inbox.next() => delivery,
         };
         match delivery {
-            Some(delivery) => counters.hand_over(delivery).await,
+            Some(delivery) => desks.hand_over(delivery).await,
             None => anyhow::bail!("the relay turned the librarian away: {}", why(&im)),
         }
     }
 }
 
-impl Counters {
+impl Desks {
     async fn hand_over(&self, delivery: Delivery) {
         let message = &delivery.message;
         match sort(message, &self.own, Timestamp::now()) {
