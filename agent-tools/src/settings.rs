@@ -150,27 +150,33 @@ fn parse_contact_id(text: &str) -> Result<ContactId, String> {
 }
 
 fn parse_api(text: &str) -> Result<Url, String> {
-    let wanted = "expected an address such as http://127.0.0.1:8000";
-    let url = Url::parse(text).map_err(|err| format!("{err}; {wanted}"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wanted.to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must hold no user name or password; put the token into KNOWHUB_TOKEN".into());
-    }
-    Ok(url)
+    parse_address(text, ["http", "https"], "http://127.0.0.1:8000", "KNOWHUB_TOKEN")
 }
 
 fn parse_im_url(text: &str) -> Result<String, String> {
-    let wanted = "expected an address such as ws://127.0.0.1:8765/ws";
-    let url = Url::parse(text).map_err(|err| format!("{err}; {wanted}"))?;
-    if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
-        return Err(wanted.to_owned());
+    parse_address(text, ["ws", "wss"], "ws://127.0.0.1:8765/ws", "IM_TOKEN")?;
+    Ok(text.to_owned())
+}
+
+/// Reads an address of one of these schemes; what proves a right belongs into `token`, not here.
+fn parse_address(
+    text: &str,
+    schemes: [&str; 2],
+    example: &str,
+    token: &str,
+) -> Result<Url, String> {
+    let url =
+        Url::parse(text).map_err(|err| format!("{err}; expected an address such as {example}"))?;
+    if !schemes.contains(&url.scheme()) || !url.has_host() {
+        return Err(format!("expected an address such as {example}"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must hold no user name or password; put the token into IM_TOKEN".into());
+        return Err(format!("must hold no user name or password; put the token into {token}"));
     }
-    Ok(text.to_owned())
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("must end with its path; expected an address such as {example}"));
+    }
+    Ok(url)
 }
 
 #[cfg(test)]
@@ -181,10 +187,10 @@ mod tests {
     fn addresses_are_checked() {
         assert!(parse_api("http://127.0.0.1:8000").is_ok());
         assert!(parse_im_url("wss://relay.example/ws").is_ok());
-        for text in ["", "127.0.0.1:8000", "ws://a", "ftp://a", "http://a:b@c"] {
+        for text in ["", "127.0.0.1:8000", "ws://a", "ftp://a", "http://a:b@c", "http://a/?b"] {
             assert!(parse_api(text).is_err(), "{text}");
         }
-        for text in ["", "127.0.0.1:8765", "http://a/ws", "ws://a:b@c"] {
+        for text in ["", "127.0.0.1:8765", "http://a/ws", "ws://a:b@c", "ws://a/ws#b"] {
             assert!(parse_im_url(text).is_err(), "{text}");
         }
     }
