@@ -194,7 +194,7 @@ impl Session<'_> {
         match error.id {
             Some(id) => self.desk.refused(id, error),
             None => {
-                tracing::warn!(code = ?error.code, message = error.message, "error of the relay");
+                tracing::warn!(code = ?error.code, reason = error.message, "error of the relay");
             }
         }
     }
