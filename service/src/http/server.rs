@@ -25,10 +25,6 @@ use super::Guard;
 /// What a hyper `Upgraded` of this server can be downcast to.
 pub type Io = TokioIo<TcpStream>;
 
-/// Who is calling; an extension of every request.
-#[derive(Clone, Copy, Debug)]
-pub struct PeerAddr(pub SocketAddr);
-
 /// How long the head of a request may take; whoever is slower is disconnected.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -126,9 +122,7 @@ pub async fn serve(
         }
         let service = service.clone();
         let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let mut request = request.map(axum::body::Body::new);
-            request.extensions_mut().insert(PeerAddr(peer));
-            tower::ServiceExt::oneshot(service.clone(), request)
+            tower::ServiceExt::oneshot(service.clone(), request.map(axum::body::Body::new))
         });
         let connection = http
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
