@@ -1,4 +1,4 @@
-//! Knowledge records: what was learnt, with its verdicts (design: knowledge record).
+//! Knowledge records: what was learnt, with its verdicts.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Body for NewKnowledge {
         }
         for (name, value) in &self.tags {
             check_bound("tags", name)?;
-            check_bound("tags", value)?;
+            check_bound(&format!("tags.{name}"), value)?;
         }
         self.source.check().map_err(|fault| fault.within("source"))
     }
