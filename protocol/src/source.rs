@@ -35,7 +35,7 @@ pub struct Source {
     pub harmful: u64,
 }
 
-/// The part of a source that goes along with an answer (seeds: librarian-agent.md, `sources`).
+/// The part of a source that goes along with an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceExcerpt {
     /// What a citation of it says.

@@ -1,4 +1,4 @@
-//! Experiences: what happened when somebody used a resource (seeds: knowhub.md).
+//! Experiences: what happened when somebody used a resource.
 
 use serde::{Deserialize, Serialize};
 
