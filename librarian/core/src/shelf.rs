@@ -1,4 +1,4 @@
-//! The seam behind which knowledge is kept: the daemon reaches it over HTTP, the hub in process.
+//! The seam behind which knowledge is kept: the daemon reaches it over HTTP, a test in process.
 
 use std::error::Error;
 
