@@ -4,15 +4,14 @@ use std::io::{self, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::Value;
 
 /// What a command gives back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// What a person reads, styled; goes to stdout.
     pub text: String,
-    /// What a program reads; goes to stdout instead of the text.
-    pub data: Value,
+    /// What a program reads, its fields in the order of their type; goes to stdout instead of the text.
+    pub json: String,
     /// What a person should know besides; goes to stderr.
     pub note: Option<String>,
     /// 0 unless something is missing.
@@ -22,8 +21,8 @@ pub struct Outcome {
 impl Outcome {
     /// Returns the outcome of something done.
     pub(super) fn done(text: String, data: &impl Serialize) -> Self {
-        let data = serde_json::to_value(data).expect("what is printed has string keys");
-        Self { text, data, note: None, exit_code: 0 }
+        let json = serde_json::to_string_pretty(data).expect("what is printed has string keys");
+        Self { text, json, note: None, exit_code: 0 }
     }
 
     /// Writes the data to `stdout` and the talk to `stderr`.
@@ -35,7 +34,7 @@ impl Outcome {
         stdout: &mut impl Write,
         stderr: &mut impl Write,
     ) -> io::Result<()> {
-        let text = if json { format!("{:#}", self.data) } else { self.text.clone() };
+        let text = if json { &self.json } else { &self.text };
         let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
         if let Err(err) = written
             && err.kind() != io::ErrorKind::BrokenPipe
