@@ -7,6 +7,7 @@ mod crash;
 mod fixtures;
 mod peers;
 mod relay;
+mod skill;
 mod start;
 mod tidy;
 mod upload;

@@ -1,24 +1,19 @@
 //! The project against real peers, which it does not control.
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use llm::{ChatRequest, Message};
 use protocol::SourceId;
 use tests::{peer::ChatPeer, system::System};
 use tokio::time::Instant;
 
-use super::fixtures::{DEADLOCK_EN, TABLES_ZH, source_ids, store_notes};
+use super::fixtures::{DEADLOCK_EN, TABLES_ZH, skip, source_ids, store_notes};
 
-/// Returns the chat server, or says past the test runner's capture that test `name` is skipped.
+/// Returns the chat server, or skips test `name`.
 async fn chat_peer(name: &str) -> Option<ChatPeer> {
-    #[expect(clippy::disallowed_methods, reason = "the test runner's own setting")]
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    let peer = ChatPeer::start(is_ci).await.unwrap();
+    let peer = ChatPeer::start().await.unwrap();
     if peer.is_none() {
-        // The printing macros would be captured.
-        let line =
-            format!("test peers::{name} ... skipped: tests/peers/setup.sh fetched no server\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        skip(&format!("peers::{name}"), "tests/peers/setup.sh fetched no chat server");
     }
     peer
 }
@@ -83,7 +78,7 @@ async fn what_a_real_model_makes_of_ids_never_survives_unchecked() {
             max_tokens: 80,
             // The most probable words, so that every run is the same.
             temperature: 0.0,
-            deadline: Instant::now() + Duration::from_secs(60),
+            deadline: Instant::now() + Duration::from_mins(1),
         };
         let reply = model.complete(request).await.unwrap();
         written += citations(&reply.content).len();

@@ -10,9 +10,9 @@ use std::{
 };
 
 /// A file of the project: its path from the root, and its text.
-struct Source {
+pub(crate) struct Source {
     path: String,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Source {
@@ -27,7 +27,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-fn read(path: &str) -> Source {
+/// Returns one file.
+pub(crate) fn read(path: &str) -> Source {
     let text = fs::read_to_string(root().join(path)).unwrap_or_else(|err| panic!("{path}: {err}"));
     Source { path: path.to_owned(), text }
 }
