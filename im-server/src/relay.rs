@@ -18,6 +18,7 @@ use protocol::{
     Timestamp,
     im::{self, ClientFrame, ErrorCode, Send, ServerFrame, close},
 };
+use service::logging::chain;
 use tokio::{sync::mpsc, time::Instant};
 
 use self::handle::Input;
@@ -261,7 +262,7 @@ impl Relay {
             match self.store.sweep(now.wall) {
                 Ok(()) => self.note_success(),
                 Err(err) => {
-                    tracing::warn!(error = &err as &dyn std::error::Error, "cannot forget old ids");
+                    tracing::warn!(error = %chain(&err), "cannot forget old ids");
                 }
             }
         }
@@ -277,14 +278,13 @@ impl Relay {
 
     /// Logs a failure, loudly only when it is another one than the last.
     fn note_trouble(&self, err: &store::Error) {
-        let error = err as &dyn std::error::Error;
-        let text = Some(err.to_string());
+        let text = chain(err);
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if *trouble == text {
-            tracing::debug!(error, "the store still fails");
+        if trouble.as_ref() == Some(&text) {
+            tracing::debug!(error = text, "the store still fails");
         } else {
-            tracing::error!(error, "the store fails");
-            *trouble = text;
+            tracing::error!(error = text, "the store fails");
+            *trouble = Some(text);
         }
     }
 }

@@ -21,11 +21,11 @@ use std::{
     sync::{Arc, Mutex, RwLock},
 };
 
+use service::logging::chain;
 use tantivy::{
     IndexReader, IndexWriter, Searcher, TantivyError, Term, collector::TopDocs,
     indexer::IndexWriterOptions,
 };
-
 use tokio::sync::watch;
 
 pub(crate) use doc::Doc;
@@ -196,7 +196,7 @@ impl Index {
             Ok(writer.map(IndexWriter::wait_merging_threads).transpose()?)
         });
         if let Err(err) = closed.await {
-            tracing::warn!(error = ?err, "the search index's writer did not end well");
+            tracing::warn!(error = %chain(&err), "the search index's writer did not end well");
         }
     }
 

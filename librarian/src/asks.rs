@@ -1,6 +1,5 @@
 //! Answers questions, each in a task of its own, and tells senders what was wrong.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use agent_tools::im::{Client, Delivery};
 use librarian_core::{Language, Librarian, Question, ShelfError};
 use protocol::Timestamp;
 use protocol::librarian::GrammarFault;
+use service::logging::chain;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -88,7 +88,7 @@ impl Asks {
                 tracing::warn!(
                     message.id = %message.id,
                     contact.id = %message.from,
-                    error = &*cause as &dyn Error,
+                    error = %chain(&*cause),
                     "told the asker that the hub does not answer"
                 );
                 Reply::hub_unavailable(language)

@@ -1,6 +1,5 @@
 //! Brings one window to the hub, however long that takes, and tells the sender how it went.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use agent_tools::backoff::Backoff;
 use agent_tools::im::{Client, Delivery, State};
 use librarian_core::upload::{Finalize, ItemOutcome, Part, PartOutcome, Settled, Window, receipt};
 use librarian_core::{Language, Shelf, ShelfError};
+use service::logging::chain;
 use tokio::time::{Instant, interval_at, sleep};
 
 use crate::reply::{Reply, Sent};
@@ -103,7 +103,7 @@ impl Submitter {
             let pause = backoff.next_pause(rand::random());
             tracing::warn!(
                 message.id = %part.id,
-                error = &*cause as &dyn Error,
+                error = %chain(&*cause),
                 pause_ms = pause.as_millis() as u64,
                 "an upload waits for the hub"
             );

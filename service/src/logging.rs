@@ -1,6 +1,6 @@
 //! Structured logs on standard error, as text for people or JSON for programs.
 
-use std::io::IsTerminal;
+use std::{error::Error, io::IsTerminal};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -42,4 +42,17 @@ impl Logging {
 
 fn parse_filter(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|err| err.to_string())
+}
+
+/// Returns an error with all its causes, on one line, for a field of a log event.
+///
+/// An error that is given to the log as such loses its causes in the JSON shape.
+pub fn chain(err: &dyn Error) -> String {
+    let mut text = err.to_string();
+    let mut source = err.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
+use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
 use crate::{index, search, store};
@@ -113,10 +114,10 @@ impl IntoResponse for Error {
         let (status, code) = self.status_and_code();
         match status {
             StatusCode::INTERNAL_SERVER_ERROR => {
-                tracing::error!(error = ?self, "a request failed");
+                tracing::error!(error = %chain(&self), "a request failed");
             }
             StatusCode::SERVICE_UNAVAILABLE => {
-                tracing::warn!(error = ?self, "a request was put off");
+                tracing::warn!(error = %chain(&self), "a request was put off");
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use service::logging::chain;
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, experiences, knowledge};
@@ -39,9 +40,9 @@ pub(super) async fn follow(kind: Kind, store: Store, index: Index, stop: Cancell
                 let _ = stop.run_until_cancelled(new_rows(index.recent())).await;
             }
             Err(err) => {
-                tracing::error!(?kind, error = ?err, "the search index does not follow; trying again");
+                tracing::error!(?kind, error = %chain(&err), "the search index does not follow; trying again");
                 if let Err(err) = index.undo().await {
-                    tracing::error!(?kind, error = ?err, "the search index cannot be read");
+                    tracing::error!(?kind, error = %chain(&err), "the search index cannot be read");
                 }
                 let _ = stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await;
             }
@@ -49,7 +50,7 @@ pub(super) async fn follow(kind: Kind, store: Store, index: Index, stop: Cancell
     }
     // What is not committed now is read from the store at the next start.
     if let Err(err) = commit_next(kind, &store, &index).await {
-        tracing::warn!(?kind, error = ?err, "the search index was left behind");
+        tracing::warn!(?kind, error = %chain(&err), "the search index was left behind");
     }
     index.close().await;
 }

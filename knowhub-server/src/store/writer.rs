@@ -3,6 +3,7 @@
 use std::{fs::File, io, sync::Mutex, thread};
 
 use rusqlite::{Connection, TransactionBehavior};
+use service::logging::chain;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Change, Error};
@@ -164,14 +165,4 @@ fn commit(
         }
     }
     Ok(tx.commit()?)
-}
-
-fn chain(err: &Error) -> String {
-    let mut text = err.to_string();
-    let mut source = std::error::Error::source(err);
-    while let Some(err) = source {
-        text = format!("{text}: {err}");
-        source = err.source();
-    }
-    text
 }
