@@ -215,7 +215,7 @@ impl Mailboxes {
         self.tell(connection, ServerFrame::Contacts(im::Contacts { contacts }));
     }
 
-    /// Starts the shutdown: no more deliveries and sends, acknowledgements are taken for a while.
+    /// Starts the shutdown: no more deliveries and sends, acknowledgments are taken for a while.
     pub(crate) fn drain(&mut self, now: Now) {
         self.drain_until = Some(now.uptime + DRAIN);
         for connection in self.connections() {

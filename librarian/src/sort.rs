@@ -29,7 +29,7 @@ pub(crate) fn sort(message: &im::Message, own: &ContactId, now: Timestamp) -> Ma
         Ok(Request::Ask(query)) => Matter::Ask(query),
         Ok(Request::Upload(batch)) => Matter::Upload(part(message, batch, None)),
         Ok(Request::Finalize { batch, parts }) => Matter::Upload(part(message, batch, Some(parts))),
-        // Two programs that answer each other's replies would go on for ever.
+        // Two programs that answer each other's replies would go on forever.
         Err(GrammarFault::UnknownPrefix) if message.in_reply_to.is_some() => {
             Matter::Nothing("it is a reply to something else")
         }

@@ -38,7 +38,7 @@ impl Drop for Handle {
 }
 
 impl Client {
-    /// Starts the connection task, which connects and reconnects for ever.
+    /// Starts the connection task, which connects and reconnects forever.
     ///
     /// It stops when the last handle is gone, or when the relay says that reconnecting is no use.
     ///
@@ -128,7 +128,7 @@ impl Client {
         self.desk().open_counts()
     }
 
-    /// Writes the acknowledgements that are due, closes the connection, and ends the task.
+    /// Writes the acknowledgments that are due, closes the connection, and ends the task.
     ///
     /// What the relay has not accepted by then is given up; whoever waits for it is told.
     pub async fn close(self) {

@@ -136,7 +136,7 @@ struct Session<'a> {
     desk: &'a Arc<Desk>,
     welcome: &'a Welcome,
     settlements: Arc<Settlements>,
-    /// Set by the reader once the relay is going down: no sends any more, acknowledgements still.
+    /// Set by the reader once the relay is going down: no sends any more, acknowledgments still.
     retry_after: Mutex<Option<Duration>>,
 }
 

@@ -77,7 +77,7 @@ struct Input {
 
 #[derive(Deserialize, JsonSchema)]
 struct Data {
-    /// Knowledge: objects with `task` (the situation), `content` (what was learnt), and optionally `types`, `tags`, `scopes`, `owner`, `resource_ids`, `source`.
+    /// Knowledge: objects with `task` (the situation), `content` (what was learned), and optionally `types`, `tags`, `scopes`, `owner`, `resource_ids`, `source`.
     #[serde(default)]
     knowledge: Vec<Value>,
     /// Resources: objects with `id`, `title` and `body`.
@@ -102,7 +102,7 @@ impl Tool for UploadKnowledge {
     }
 
     fn description(&self) -> &'static str {
-        "Hand over what you learnt to the team's librarian, who merges and stores it. Does not \
+        "Hand over what you learned to the team's librarian, who merges and stores it. Does not \
          wait for storage. Set finalize on your last upload of a task."
     }
 

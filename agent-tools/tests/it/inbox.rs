@@ -39,7 +39,7 @@ async fn deliveries_of_a_lost_connection_are_void() {
     let again = inbox.next().await.unwrap();
     assert_eq!(again.message.content, "delivered again");
     again.ack();
-    assert_eq!(peer.hear_ack().await, [1], "the void acknowledgement must not be written");
+    assert_eq!(peer.hear_ack().await, [1], "the void acknowledgment must not be written");
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn what_nobody_reads_is_given_back() {
 }
 
 #[tokio::test]
-async fn acknowledgements_are_written_before_a_clean_close() {
+async fn acknowledgments_are_written_before_a_clean_close() {
     let relay = Relay::start().await;
     let (client, mut inbox, mut peer) = relay.connect().await;
     client.connected(PATIENCE).await.unwrap();

@@ -99,7 +99,7 @@ async fn a_late_reply_settles_nothing_and_is_acknowledged() {
     assert_eq!(answer.unwrap().content, "in time");
     assert_eq!(acked(&mut peer, 2).await, [1, 3]);
     assert_eq!(inbox.next().await.unwrap().message.content, "unclear");
-    // Delivered once more, as after a lost acknowledgement.
+    // Delivered once more, as after a lost acknowledgment.
     peer.deliver(reply(4, &late, "too late")).await;
     assert_eq!(peer.hear_ack().await, [4]);
 }

@@ -1,4 +1,4 @@
-//! Knowledge records: what was learnt, with its verdicts.
+//! Knowledge records: what was learned, with its verdicts.
 
 use std::collections::BTreeMap;
 
@@ -74,17 +74,17 @@ fn check_list(field: &str, list: &[String]) -> Result<(), FieldFault> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origin {
-    /// What it was learnt from, such as a tool's name.
+    /// What it was learned from, such as a tool's name.
     pub name: String,
     /// What kind of origin.
     pub category: String,
     /// Where one can check it.
     pub urls: Vec<String>,
-    /// The agent that learnt it.
+    /// The agent that learned it.
     pub agent_id: String,
     /// Who submits it, as claimed.
     pub submitted_by: String,
-    /// When it was learnt, as claimed.
+    /// When it was learned, as claimed.
     pub timestamp: String,
 }
 

@@ -53,7 +53,7 @@ async fn whatever_the_model_does_there_is_an_answer_in_time() {
             "the language model cited none of the records",
         ),
         (Step::text(" \n"), PATIENCE, "the language model wrote nothing"),
-        (Step::text("<think>for ever"), PATIENCE, "the language model wrote nothing"),
+        (Step::text("<think>forever"), PATIENCE, "the language model wrote nothing"),
         (Step::text("a".repeat(10 << 20)), PATIENCE, "the language model wrote too much"),
         (Step::Fail("not JSON".into()), PATIENCE, "the language model failed"),
         (Step::Hang, PATIENCE, "the language model was too slow"),
