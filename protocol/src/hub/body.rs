@@ -40,49 +40,36 @@ pub trait Body: DeserializeOwned {
     /// Names the first field that is wrong.
     fn check(&self) -> Result<(), FieldFault>;
 
-    /// Reads a body from JSON text and checks it.
-    ///
-    /// # Errors
-    ///
-    /// Names the first field that is missing, of a wrong type, or out of bounds.
-    fn from_json(text: &[u8]) -> Result<Self, FieldFault> {
-        let mut deserializer = serde_json::Deserializer::from_slice(text);
-        let body = read(&mut deserializer)?;
-        deserializer.end().map_err(|err| FieldFault::new("", err.to_string()))?;
-        Ok(body)
-    }
-
     /// Reads a body from a JSON value and checks it.
     ///
     /// # Errors
     ///
     /// Names the first field that is missing, of a wrong type, or out of bounds.
     fn from_value(value: &serde_json::Value) -> Result<Self, FieldFault> {
-        read(value)
+        // Serde would take a list of the fields' values for the object.
+        if !value.is_object() {
+            return Err(FieldFault::new("", "must be a JSON object"));
+        }
+        let body: Self = serde_path_to_error::deserialize(value).map_err(as_field_fault)?;
+        body.check()?;
+        Ok(body)
     }
 }
 
-fn read<'de, T: Body, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, FieldFault>
-where
-    D::Error: std::fmt::Display,
-{
-    let body: T = serde_path_to_error::deserialize(deserializer).map_err(|err| {
-        let reason = err.inner().to_string();
-        let path = err.path().to_string();
-        // A missing field is reported at its parent; the message names it.
-        let missing = reason
-            .strip_prefix("missing field `")
-            .and_then(|rest| rest.split_once('`'))
-            .map(|(field, _)| FieldFault::new(field, "required"));
-        match (missing, path.as_str()) {
-            (Some(fault), ".") => fault,
-            (Some(fault), path) => fault.within(path),
-            (None, ".") => FieldFault::new("", reason),
-            (None, path) => FieldFault::new(path, reason),
-        }
-    })?;
-    body.check()?;
-    Ok(body)
+fn as_field_fault(err: serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
+    let reason = err.inner().to_string();
+    let path = err.path().to_string();
+    // A missing field is reported at its parent; the message names it.
+    let missing = reason
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.split_once('`'))
+        .map(|(field, _)| FieldFault::new(field, "required"));
+    match (missing, path.as_str()) {
+        (Some(fault), ".") => fault,
+        (Some(fault), path) => fault.within(path),
+        (None, ".") => FieldFault::new("", reason),
+        (None, path) => FieldFault::new(path, reason),
+    }
 }
 
 /// Checks that a required text says something and is at most [`MAX_TEXT_CHARS`] long.

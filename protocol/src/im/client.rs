@@ -115,6 +115,10 @@ impl ClientFrame {
             #[serde(borrow, rename = "type")]
             kind: Cow<'a, str>,
         }
+        // Serde would take a list of the fields' values for the object.
+        if !text.trim_start().starts_with('{') {
+            return Err(fault(text, None, "must be a JSON object"));
+        }
         let head: Head<'_> =
             serde_json::from_str(text).map_err(|err| fault(text, None, &err.to_string()))?;
         let kind = head.kind.as_ref();

@@ -7,13 +7,10 @@ use protocol::{
 
 #[track_caller]
 fn check<T: Body>(json: &str, field: &str, reason: &str) {
-    let Err(fault) = T::from_json(json.as_bytes()) else { panic!("accepted: {json}") };
+    let value = serde_json::from_str(json).unwrap();
+    let Err(fault) = T::from_value(&value) else { panic!("accepted: {json}") };
     assert_eq!(fault.field, field, "{fault}");
     assert!(fault.reason.contains(reason), "{fault}");
-    if let Ok(value) = serde_json::from_str(json) {
-        let from_value = T::from_value(&value).err().map(|fault| fault.field);
-        assert_eq!(from_value.as_deref(), Some(field), "read as a value: {json}");
-    }
 }
 
 #[test]
@@ -26,9 +23,9 @@ fn a_wrong_field_is_named() {
         let json = format!(r#"{{"name":"a","task":"t","score":{score}}}"#);
         check::<NewExperience>(&json, "score", "1 to 5");
     }
-    for score in ["-1", "4.5", "\"4\"", "1e400"] {
+    for score in ["-1", "4.5", "\"4\""] {
         let json = format!(r#"{{"name":"a","task":"t","score":{score}}}"#);
-        assert!(NewExperience::from_json(json.as_bytes()).is_err(), "{score}");
+        check::<NewExperience>(&json, "score", "invalid");
     }
     check::<NewKnowledge>(r#"{"task":"t","content":"c","types":["a",1]}"#, "types[1]", "string");
     check::<NewKnowledge>(r#"{"task":"t","content":"c","types":[""]}"#, "types[0]", "blank");
@@ -44,7 +41,8 @@ fn a_wrong_field_is_named() {
 fn bounds_count_characters() {
     let longest = "表".repeat(2_000);
     let body = |name: &str| format!(r#"{{"name":"{name}","task":"t"}}"#);
-    assert!(NewExperience::from_json(body(&longest).as_bytes()).is_ok());
+    let value = serde_json::from_str(&body(&longest)).unwrap();
+    assert!(NewExperience::from_value(&value).is_ok());
     check::<NewExperience>(&body(&(longest + "表")), "name", "longer than 2000");
     let list = serde_json::to_string(&vec!["a"; 101]).unwrap();
     let json = format!(r#"{{"task":"t","content":"c","scopes":{list}}}"#);
@@ -53,12 +51,15 @@ fn bounds_count_characters() {
 
 #[test]
 fn what_is_no_json_object_is_refused() {
+    let experience = r#"["name","","","task",null,"","","",""]"#;
+    for json in ["null", "[]", "7", "\"{}\"", experience] {
+        check::<NewExperience>(json, "", "must be a JSON object");
+    }
+    check::<NewKnowledge>(r#"["task","content"]"#, "", "must be a JSON object");
     let deep = "[".repeat(10_000);
-    for json in ["", "null", "[]", "7", "{\"name\":", &deep, "{\"name\":\"a\",\"task\":\"t\"}x"] {
-        assert!(NewExperience::from_json(json.as_bytes()).is_err(), "{json:.20}");
+    for json in ["", "null", "[]", "7", r#"["contacts"]"#, "{\"type\":", &deep] {
         assert!(ClientFrame::parse(json).is_err(), "{json:.20}");
     }
-    assert!(NewExperience::from_json(b"{\"name\":\"\xff\",\"task\":\"t\"}").is_err());
 }
 
 #[test]
