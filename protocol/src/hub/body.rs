@@ -50,13 +50,14 @@ pub trait Body: DeserializeOwned {
         if !value.is_object() {
             return Err(FieldFault::new("", "must be a JSON object"));
         }
-        let body: Self = serde_path_to_error::deserialize(value).map_err(as_field_fault)?;
+        let body: Self =
+            serde_path_to_error::deserialize(value).map_err(|err| as_field_fault(&err))?;
         body.check()?;
         Ok(body)
     }
 }
 
-fn as_field_fault(err: serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
+fn as_field_fault(err: &serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
     let reason = err.inner().to_string();
     let path = err.path().to_string();
     // A missing field is reported at its parent; the message names it.
