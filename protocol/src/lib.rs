@@ -12,8 +12,10 @@
 //! - [`citation`]: what an answer cites, and how a citation is written.
 //! - [`source`]: a retrieved record, as evidence for an answer.
 //! - [`hub`]: bodies of the hub's HTTP API.
+//! - `complaint`: keeps what a parser complains of short.
 
 pub mod citation;
+mod complaint;
 pub mod hub;
 pub mod ids;
 pub mod im;

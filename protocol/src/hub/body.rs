@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS};
+use crate::complaint::shortened;
 
 /// What is wrong with which field of a body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,8 +59,8 @@ pub trait Body: DeserializeOwned {
 }
 
 fn as_field_fault(err: &serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
-    let reason = err.inner().to_string();
-    let path = err.path().to_string();
+    let reason = shortened(&err.inner().to_string());
+    let path = shortened(&err.path().to_string());
     // A missing field is reported at its parent; the message names it.
     let missing = reason
         .strip_prefix("missing field `")

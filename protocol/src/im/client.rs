@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{ErrorCode, Meta, Mode};
-use crate::ids::{ChatId, ContactId, MessageId};
+use crate::{
+    complaint::shortened,
+    ids::{ChatId, ContactId, MessageId},
+};
 
 /// Everything a client may say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -150,6 +153,7 @@ fn fault(text: &str, kind: Option<&str>, reason: &str) -> Fault {
         id: MessageId,
     }
     let id = serde_json::from_str::<IdOnly>(text).ok().map(|only| only.id);
+    let reason = shortened(reason);
     let message = match kind {
         Some(kind) => format!("{kind} frame: {reason}"),
         None => format!("frame: {reason}"),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{hub::FieldFault, ids::MessageId};
+use crate::{complaint::shortened, hub::FieldFault, ids::MessageId};
 
 /// The most items in one message, over all kinds; more are refused, the sender is told.
 pub const MAX_BATCH_ITEMS: usize = 500;
@@ -64,7 +64,7 @@ impl Batch {
             }
         }
         let written: Written = serde_path_to_error::deserialize(&value)
-            .map_err(|err| FieldFault::new("parts", err.inner().to_string()))?;
+            .map_err(|err| FieldFault::new("parts", shortened(&err.inner().to_string())))?;
         if written.batch.len() > MAX_BATCH_ITEMS {
             return Err(FieldFault::new("", format!("more than {MAX_BATCH_ITEMS} items")));
         }

@@ -50,6 +50,20 @@ fn bounds_count_characters() {
 }
 
 #[test]
+fn a_fault_does_not_send_back_what_it_is_about() {
+    let long = "表".repeat(50_000);
+    let json = format!(r#"{{"task":"t","content":"c","types":"{long}"}}"#);
+    check::<NewKnowledge>(&json, "types", "expected a sequence");
+    let json = format!(r#"{{"task":"t","content":"c","tags":{{"{long}":1}}}}"#);
+    let fault = NewKnowledge::from_value(&serde_json::from_str(&json).unwrap()).unwrap_err();
+    assert!(fault.to_string().len() < 2_000, "{} bytes", fault.to_string().len());
+    let json = format!(r#"{{"type":"ack","seqs":"{long}"}}"#);
+    let fault = ClientFrame::parse(&json).unwrap_err();
+    assert!(fault.message.contains("expected a sequence"), "{fault}");
+    assert!(fault.message.len() < 2_000, "{} bytes", fault.message.len());
+}
+
+#[test]
 fn what_is_no_json_object_is_refused() {
     let experience = r#"["name","","","task",null,"","","",""]"#;
     for json in ["null", "[]", "7", "\"{}\"", experience] {
