@@ -184,6 +184,12 @@ pub enum Error {
         /// What SQLite says.
         source: rusqlite::Error,
     },
+    /// It holds something else than mailboxes.
+    #[error("IM_DB={} is not a relay's database; name another file", path.display())]
+    Foreign {
+        /// The database file.
+        path: PathBuf,
+    },
     /// It was written by a newer relay.
     #[error(
         "IM_DB={} has schema version {found}, this relay knows {known}; use a relay at least as new as the file",

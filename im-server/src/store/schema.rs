@@ -6,6 +6,9 @@ use rusqlite::Connection;
 
 use super::Error;
 
+/// Marks the file as a relay's database; the letters `KnIm`.
+const APPLICATION_ID: i32 = 0x4b6e_496d;
+
 /// Each step leads from one `user_version` to the next; steps are only ever added.
 const STEPS: &[&str] = &["
     CREATE TABLE messages (
@@ -47,6 +50,21 @@ const STEPS: &[&str] = &["
     ) STRICT;
 "];
 
+/// Refuses, before anything is written, a database that is another program's.
+pub(super) fn check_owner(db: &Connection, path: &Path) -> Result<(), Error> {
+    let is_foreign = |db: &Connection| {
+        let id: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let has_tables: bool =
+            db.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))?;
+        Ok(has_tables && id != APPLICATION_ID)
+    };
+    match is_foreign(db) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Error::Foreign { path: path.to_owned() }),
+        Err(source) => Err(Error::Open { path: path.to_owned(), source }),
+    }
+}
+
 /// Brings a database to the current version.
 pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), Error> {
     let failed = |source| Error::Open { path: path.to_owned(), source };
@@ -59,6 +77,7 @@ pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), Error> {
     for step in missing {
         tx.execute_batch(step).map_err(failed)?;
     }
+    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     tx.pragma_update(None, "user_version", known as u32).map_err(failed)?;
     tx.commit().map_err(failed)
 }

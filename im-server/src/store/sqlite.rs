@@ -60,6 +60,7 @@ impl Sqlite {
             db.pragma_update(None, "journal_mode", "WAL")?;
             db.pragma_update(None, "synchronous", "FULL")
         };
+        schema::check_owner(&db, path)?;
         configure(&db).map_err(|source| Error::Open { path: path.to_owned(), source })?;
         schema::migrate(&mut db, path)?;
         Ok(Self { db, _lock: lock })

@@ -77,6 +77,15 @@ async fn a_newer_or_foreign_file_is_refused() {
     let error = serve_over(&db).await.to_string();
     assert!(error.contains("schema version 99"), "{error}");
 
+    let foreign = db.with_file_name("foreign.db");
+    let other = rusqlite::Connection::open(&foreign).unwrap();
+    other.execute_batch("CREATE TABLE notes (text)").unwrap();
+    let error = serve_over(&foreign).await.to_string();
+    assert!(error.contains("is not a relay's database"), "{error}");
+    let tables: i64 =
+        other.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 1, "another program's file stays as it is");
+
     std::fs::write(&db, "this is no database".repeat(100)).unwrap();
     let error = serve_over(&db).await.to_string();
     assert!(error.contains("cannot open IM_DB="), "{error}");
