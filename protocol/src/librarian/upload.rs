@@ -58,7 +58,12 @@ impl Batch {
         let Value::Object(fields) = &value else {
             return Err(FieldFault::new("", "expected an object {\"knowledge\": [...], …}"));
         };
-        for field in ["knowledge", "resources", "tools", "parts"] {
+        let known = ["knowledge", "resources", "tools", "parts"];
+        // With a misspelled list, everything would be lost and the sender none the wiser.
+        if !fields.is_empty() && !known.iter().any(|field| fields.contains_key(*field)) {
+            return Err(FieldFault::new("", format!("none of the lists {}", known.join(", "))));
+        }
+        for field in known {
             if fields.get(field).is_some_and(|value| !value.is_array()) {
                 return Err(FieldFault::new(field, "must be a list"));
             }

@@ -39,6 +39,7 @@ fn says_what_is_wrong() {
         (r#"{"knowledge": {}}"#, "knowledge: must be a list"),
         (r#"{"tools": "x"}"#, "tools: must be a list"),
         (r#"{"parts": ["x"]}"#, "parts: "),
+        (r#"{"knowlege": [{}]}"#, "none of the lists knowledge, resources, tools, parts"),
     ] {
         let fault = parse(&format!("[UPLOAD] {json}")).unwrap_err().to_string();
         assert!(fault.starts_with("[UPLOAD]") && fault.contains(reason), "{fault}");
