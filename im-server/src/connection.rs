@@ -36,6 +36,9 @@ use crate::{
     relay::{Handle, Outbox},
 };
 
+// At trace, tungstenite logs whole frames, with what messages say and with tokens.
+const _: () = assert!((log::STATIC_MAX_LEVEL as usize) < log::LevelFilter::Trace as usize);
+
 /// How many of a client's requests are unanswered at once; past it the relay stops reading from its socket.
 const MAX_UNANSWERED: usize = 32;
 

@@ -27,6 +27,9 @@ use tokio_tungstenite::{
 
 use super::{Config, Desk, StopReason, inbox::Settlements};
 
+// At trace, tungstenite logs whole frames, with what messages say and with tokens.
+const _: () = assert!((log::STATIC_MAX_LEVEL as usize) < log::LevelFilter::Trace as usize);
+
 /// How long connecting may take, from the first packet to the welcome.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
