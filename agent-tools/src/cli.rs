@@ -21,6 +21,7 @@ use std::{ffi::OsString, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use protocol::im::Mode;
+use tracing_subscriber::EnvFilter;
 
 pub use failure::{Failure, Kind};
 pub use outcome::Outcome;
@@ -42,7 +43,7 @@ Examples:
 Data goes to stdout, everything else to stderr. Exit codes:
   0    done; finding nothing is no error
   1    the input is wrong: a bad item, an unreadable file, something the service refuses
-  2    the command line is wrong
+  2    the command line or a setting is wrong
   3    a service or the network is at fault
   255  a fault of this program";
 
@@ -68,7 +69,8 @@ struct Globals {
         global = true,
         env = "LOG_FILTER",
         value_name = "LOG_FILTER",
-        default_value = "error"
+        default_value = "error",
+        value_parser = parse_log_filter
     )]
     log_filter: String,
     #[command(flatten)]
@@ -127,6 +129,11 @@ impl Cli {
         context.close().await;
         outcome
     }
+}
+
+fn parse_log_filter(text: &str) -> Result<String, String> {
+    let expected = "expected a level or a list, such as `info` or `agent_tools=debug`";
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|err| format!("{err}; {expected}"))
 }
 
 impl Globals {

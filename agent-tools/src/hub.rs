@@ -47,6 +47,11 @@ impl Client {
     ///
     /// A hub on this machine is never sought behind a proxy, whatever the environment says.
     pub fn new(config: Config) -> Result<Self, Error> {
+        let is_sendable =
+            |token: &SecretString| token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
+        if !config.token.as_ref().is_none_or(is_sendable) {
+            return Err(Error::Token);
+        }
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)

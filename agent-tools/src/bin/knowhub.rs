@@ -30,17 +30,21 @@ fn run(cli: Cli, origins: &Origins) -> u8 {
         Ok(outcome) => outcome.print(json, stdout, stderr).map(|()| outcome.exit_code),
         Err(failure) => failure.print(stderr).map(|()| failure.exit_code()),
     };
-    printed.unwrap_or(INTERNAL)
+    printed.unwrap_or_else(|err| {
+        // Where not even this can be told, the code must do.
+        let _ = internal(err, "cannot write the output").print(stderr);
+        INTERNAL
+    })
+}
+
+fn internal(err: std::io::Error, what: &'static str) -> Failure {
+    let error = anyhow::Error::from(err).context(what);
+    Failure { kind: Kind::Internal, error, hint: None }
 }
 
 fn start(cli: &Cli) -> Result<tokio::runtime::Runtime, Failure> {
-    let internal = |error| Failure { kind: Kind::Internal, error, hint: None };
-    let filter = EnvFilter::try_new(cli.log_filter()).map_err(|err| Failure {
-        kind: Kind::Input,
-        error: anyhow::Error::from(err).context("LOG_FILTER is no filter"),
-        hint: Some("write a level or a list, such as `info` or `agent_tools=debug`"),
-    })?;
+    let filter = EnvFilter::new(cli.log_filter());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|err| internal(anyhow::Error::from(err).context("cannot start the runtime")))
+    runtime.map_err(|err| internal(err, "cannot start the runtime"))
 }

@@ -16,11 +16,13 @@ pub struct Failure {
     pub hint: Option<&'static str>,
 }
 
-/// Who can mend a failure; decides the exit code. Wrong usage, code 2, is told before a command runs.
+/// Who can mend a failure; decides the exit code. Wrong usage is mostly told before a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The user: the input is wrong.
     Input,
+    /// The user: a setting is wrong.
+    Setting,
     /// Whoever runs the services or the network.
     Service,
     /// We.
@@ -38,6 +40,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Input => 1,
+            Kind::Setting => 2,
             Kind::Service => 3,
             Kind::Internal => 255,
         }
@@ -72,6 +75,7 @@ impl From<tools::Error> for Failure {
 impl From<hub::Error> for Failure {
     fn from(err: hub::Error) -> Self {
         match err {
+            hub::Error::Token => Self { kind: Kind::Setting, error: err.into(), hint: None },
             hub::Error::Setup(_) => Self { kind: Kind::Internal, error: err.into(), hint: None },
             err => tools::Error::Hub(err).into(),
         }

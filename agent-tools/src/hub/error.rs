@@ -8,6 +8,9 @@ pub enum Error {
     /// No HTTP client can be made on this machine.
     #[error("cannot prepare an HTTP client for the hub")]
     Setup(#[source] reqwest::Error),
+    /// The token cannot be sent in a header.
+    #[error("KNOWHUB_TOKEN must consist of visible ASCII characters")]
+    Token,
     /// Nobody answered, or the answer broke off.
     #[error("hub not reachable at {api} – is knowhub-server running? set KNOWHUB_API")]
     Unreachable {
@@ -41,7 +44,7 @@ impl Error {
     /// Tells whether the same call may work later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Setup(_) => false,
+            Self::Setup(_) | Self::Token => false,
             Self::Unreachable { .. } => true,
             Self::Refused { status, .. } | Self::BadReply { status, .. } => {
                 *status >= 500 || *status == 429

@@ -269,9 +269,38 @@ async fn exit_codes_tell_whose_fault_it_is() {
         let output = knowhub(&hub.api, &relay, args).await;
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
+    for (args, setting) in [
+        (["contacts", "--token", "two\nlines"], "KNOWHUB_TOKEN"),
+        (["contacts", "--log-filter", "!"], "LOG_FILTER"),
+    ] {
+        let output = knowhub(&hub.api, &relay, &args).await;
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(setting) && !talk.contains("lines"), "{talk}");
+        assert_eq!(output.status.code(), Some(2), "{talk}");
+    }
     let output = knowhub("nowhere", &relay, &["doctor"]).await;
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(talk.contains("KNOWHUB_API"), "{talk}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn output_that_cannot_be_written_is_told() {
+    let hub = Hub::start(with_records).await;
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knowhub"))
+        .args(["search", "x", "--api", &hub.api])
+        .env_clear()
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .await
+        .unwrap();
+    assert_eq!(output.status.code(), Some(255));
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.starts_with("error: cannot write the output"), "{talk}");
 }
 
 #[tokio::test]
