@@ -2,7 +2,14 @@
 //!
 //! axum's own loop has no bound on how long a request's head may take, and its graceful shutdown waits without end.
 
-use std::{io, io::Write, net::SocketAddr, pin::pin, time::Duration};
+use std::{
+    convert::Infallible,
+    io::{self, Write},
+    net::SocketAddr,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
 use axum::{
@@ -16,7 +23,10 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Layer;
 
@@ -29,7 +39,12 @@ pub type Io = TokioIo<TcpStream>;
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long running requests may take after the stop; whoever is slower is disconnected.
-const DRAIN_DEADLINE: Duration = Duration::from_secs(10);
+const DRAIN_DEADLINE: Duration = Duration::from_secs(6);
+
+/// How many HTTP connections are served at once; further callers wait until one ends.
+///
+/// A connection that was upgraded counts no longer: whoever took it over bounds it.
+const MAX_CONNECTIONS: usize = 4_096;
 
 /// The first pause after a failed accept; it doubles while accepting goes on failing.
 const MIN_ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -79,9 +94,7 @@ pub fn announce(listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves `router` behind `guard` until `stop`, then lets running requests finish for ten seconds.
-///
-/// A failed accept never ends the loop: it pauses for up to a second and goes on.
+/// Serves `router` behind `guard` until `stop`, then lets running requests finish for [`DRAIN_DEADLINE`].
 ///
 /// # Errors
 ///
@@ -94,60 +107,74 @@ pub async fn serve(
 ) -> io::Result<()> {
     listener.local_addr()?;
     let service = from_fn_with_state(guard, check_request).layer(router);
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_DEADLINE);
     let connections = TaskTracker::new();
-    let mut pause = MIN_ACCEPT_PAUSE;
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(err) => {
-                tracing::warn!(error = %err, "cannot accept a connection; trying again");
-                tokio::select! {
-                    () = stop.cancelled() => break,
-                    () = tokio::time::sleep(pause) => {}
-                }
-                pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
-                continue;
-            }
-        };
-        pause = MIN_ACCEPT_PAUSE;
-        // Small frames and answers must not wait for one another.
-        if let Err(err) = stream.set_nodelay(true) {
-            tracing::debug!(error = %err, "cannot set TCP_NODELAY");
-        }
-        let service = service.clone();
-        let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            tower::ServiceExt::oneshot(service.clone(), request.map(axum::body::Body::new))
-        });
-        let connection = http
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-            .with_upgrades();
-        let stop = stop.clone();
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Some((stream, place)) = stop.run_until_cancelled(accept(&listener, &places)).await {
+        let (service, stop) = (service.clone(), stop.clone());
         connections.spawn(async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                ended = &mut connection => ended,
-                () = stop.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(err) = ended {
-                tracing::debug!(error = %err, %peer, "connection ended");
-            }
+            drive(stream, service, stop).await;
+            drop(place);
         });
     }
     drop(listener);
     connections.close();
     if tokio::time::timeout(DRAIN_DEADLINE, connections.wait()).await.is_err() {
-        tracing::warn!("requests were still running after ten seconds; leaving without them");
+        tracing::warn!(
+            "requests were still running after {DRAIN_DEADLINE:?}; leaving without them"
+        );
     }
     Ok(())
+}
+
+/// Returns the next connection and its place among [`MAX_CONNECTIONS`].
+///
+/// A failed accept never ends the loop: it pauses for up to a second and goes on.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, OwnedSemaphorePermit) {
+    let place = Arc::clone(places).acquire_owned().await;
+    let place = place.expect("the semaphore is never closed");
+    let mut pause = MIN_ACCEPT_PAUSE;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, place),
+            Err(err) => tracing::warn!(error = %err, "cannot accept a connection; trying again"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
+    }
+}
+
+/// Serves one connection to its end, or until its running request is answered after `stop`.
+async fn drive<S>(stream: TcpStream, service: S, stop: CancellationToken)
+where
+    S: tower::Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    // Small frames and answers must not wait for one another.
+    if let Err(err) = stream.set_nodelay(true) {
+        tracing::debug!(error = %err, "cannot set TCP_NODELAY");
+    }
+    let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        tower::ServiceExt::oneshot(service.clone(), request.map(axum::body::Body::new))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_DEADLINE)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(err) = ended {
+        tracing::debug!(error = %err, "connection ended");
+    }
 }
 
 async fn check_request(State(guard): State<Guard>, request: Request, next: Next) -> Response {
