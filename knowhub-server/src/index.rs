@@ -34,7 +34,7 @@ pub(crate) use recent::Recent;
 pub(crate) use statistics::Frequencies;
 pub(crate) use tokenizers::Grams;
 
-use crate::store::Identity;
+use crate::{blocking, store::Identity};
 use fields::Fields;
 use recent::Entry;
 use statistics::Statistics;
@@ -236,11 +236,7 @@ impl Index {
         work: impl FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let shared = Arc::clone(&self.shared);
-        match tokio::task::spawn_blocking(move || work(&shared)).await {
-            Ok(result) => result,
-            Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
-            Err(_) => Err(Error::Closed),
-        }
+        blocking::run(move || work(&shared)).await.unwrap_or(Err(Error::Closed))
     }
 }
 

@@ -4,12 +4,14 @@
 //!
 //! - [`config`]: the settings, read once.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
+//! - `blocking`: work that would hold up an async thread.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
 //! - `text`: how text is split for all of that.
 //! - `store`: the rows, in SQLite.
 
+mod blocking;
 pub mod config;
 mod http;
 mod index;

@@ -13,6 +13,7 @@ pub(crate) use experiences::ExperienceQuery;
 pub(crate) use knowledge::KnowledgeQuery;
 
 use crate::{
+    blocking,
     index::{self, Following, Grams, Index, Recent},
     store::{self, Change, Store},
 };
@@ -26,6 +27,12 @@ pub(crate) enum Error {
     /// The index could not be searched.
     #[error(transparent)]
     Index(#[from] index::Error),
+}
+
+impl From<blocking::Closed> for Error {
+    fn from(_: blocking::Closed) -> Self {
+        Self::Index(index::Error::Closed)
+    }
 }
 
 /// The rows that are in no index on disk yet, of both kinds.

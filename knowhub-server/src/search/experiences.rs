@@ -1,6 +1,9 @@
 //! Searching experiences: rows in which every word stands first, then those that answer the question in part.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use protocol::hub::{ExperienceHit, ExperienceSearch, ResourceHit};
 
@@ -9,6 +12,7 @@ use super::{
     relevance::{self, Question},
 };
 use crate::{
+    blocking,
     index::{Doc, Hit, Match, Query},
     store::Experience,
     text::{Folded, tokens},
@@ -118,13 +122,13 @@ impl Search {
     ) -> Result<ExperienceSearch, Error> {
         let frequencies = self.experiences.frequencies(Question::tokens(&query.q)).await?;
         let category = query.category.as_deref().map(|category| vec![category_label(category)]);
-        let asked = Asked {
+        let asked = Arc::new(Asked {
             words: Folded::words(&query.q),
             tokens: tokens(&query.q),
             question: Question::new(&query.q, &frequencies),
             names: relevance::names(&query.q).into_iter().collect(),
             category: category.into_iter().collect(),
-        };
+        });
         let mut names = Vec::new();
         for stage in [Stage::Full, Stage::Partial] {
             self.find_names(&asked, stage, query.limit, &mut names).await?;
@@ -137,7 +141,7 @@ impl Search {
     /// Names that are there already are left out of each further look, so that one name with many rows hides none.
     async fn find_names(
         &self,
-        asked: &Asked,
+        asked: &Arc<Asked>,
         stage: Stage,
         limit: usize,
         names: &mut Vec<String>,
@@ -153,11 +157,11 @@ impl Search {
                 hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
             let known = names.len();
             for chunk in fresh.chunks(READ_ROWS) {
-                let rows = self.read_experiences(chunk).await?;
+                let mut rows = self.read_matching(asked, stage, chunk).await?;
                 for hit in chunk {
-                    match rows.get(&hit.row).filter(|row| asked.matches(stage, row)) {
+                    match rows.remove(&hit.row) {
                         Some(row) if names.len() < limit && !names.contains(&row.report.name) => {
-                            names.push(row.report.name.clone());
+                            names.push(row.report.name);
                         }
                         Some(_) => {}
                         None => {
@@ -177,7 +181,7 @@ impl Search {
 
     async fn show_names(
         &self,
-        asked: &Asked,
+        asked: &Arc<Asked>,
         names: Vec<String>,
     ) -> Result<Vec<ResourceHit>, Error> {
         let stages = [Stage::Full, Stage::Partial];
@@ -185,20 +189,22 @@ impl Search {
             stages.map(|stage| (asked.query_for_name(stage, name), 2 * MAX_PER_NAME))
         });
         let found = self.experiences.search(queries.collect()).await?;
-        let mut rows = HashMap::new();
-        for chunk in found.concat().chunks(READ_ROWS) {
-            rows.extend(self.read_experiences(chunk).await?);
+        let mut rows = stages.map(|_| HashMap::new());
+        for (index, stage) in stages.into_iter().enumerate() {
+            let hits: Vec<Hit> =
+                found.iter().skip(index).step_by(stages.len()).flatten().copied().collect();
+            for chunk in hits.chunks(READ_ROWS) {
+                rows[index].extend(self.read_matching(asked, stage, chunk).await?);
+            }
         }
         let mut aggregates = self.store.list_resource_names(names.clone()).await?;
         let results = names.into_iter().zip(found.chunks(stages.len())).map(|(name, found)| {
-            let relevant_experiences = stages
+            let relevant_experiences = rows
                 .iter()
                 .zip(found)
-                .flat_map(|(stage, hits)| hits.iter().map(move |hit| (*stage, hit)))
-                .filter_map(|(stage, hit)| rows.get(&hit.row).map(|row| (stage, row)))
-                .filter(|(stage, row)| asked.matches(*stage, row))
+                .flat_map(|(rows, hits)| hits.iter().filter_map(|hit| rows.get(&hit.row)))
                 .take(MAX_PER_NAME)
-                .map(|(_, row)| shown(row))
+                .map(shown)
                 .collect();
             let aggregate = aggregates.remove(&name).unwrap_or_default();
             ResourceHit {
@@ -212,12 +218,23 @@ impl Search {
         Ok(results.collect())
     }
 
-    /// Reads the rows again; those that changed since they were indexed are left out.
-    async fn read_experiences(&self, hits: &[Hit]) -> Result<HashMap<i64, Experience>, Error> {
+    /// Reads the rows again, and keeps those that match and did not change since they were indexed.
+    async fn read_matching(
+        &self,
+        asked: &Arc<Asked>,
+        stage: Stage,
+        hits: &[Hit],
+    ) -> Result<HashMap<i64, Experience>, Error> {
         let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
         let rows = self.store.list_experiences(seqs.keys().copied().collect()).await?;
-        let current = rows.into_iter().filter(|row| seqs.get(&row.id.0) == Some(&row.seq));
-        Ok(current.map(|row| (row.id.0, row)).collect())
+        let asked = Arc::clone(asked);
+        let matching = move || {
+            rows.into_iter()
+                .filter(|row| seqs.get(&row.id.0) == Some(&row.seq) && asked.matches(stage, row))
+                .map(|row| (row.id.0, row))
+                .collect()
+        };
+        Ok(blocking::run(matching).await?)
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     relevance::{self, Question},
 };
 use crate::{
+    blocking,
     index::{Doc, Hit, Match, Query},
     store::KnowledgeRow,
     text::tokens,
@@ -90,22 +91,30 @@ impl KnowledgeQuery {
     }
 }
 
+/// Decides on a candidate's relevance.
+fn judged(
+    (hit, record): (Hit, Knowledge),
+    question: &Question,
+    names: &HashSet<String>,
+) -> KnowledgeHit {
+    let is_named = names.contains(&record.source.name.trim().to_lowercase())
+        || names.contains(record.id.as_str());
+    let relevant = is_named || question.is_answered_by(&searched_text(&record));
+    let lexical = (hit.score > 0.0).then_some(f64::from(hit.score));
+    let signals = Signals { lexical, ..Signals::default() };
+    KnowledgeHit { knowledge: record, relevant, signals }
+}
+
 impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
         let frequencies = self.knowledge.frequencies(Question::tokens(&query.q)).await?;
         let question = Question::new(&query.q, &frequencies);
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-
-        let mut ranked = Vec::new();
-        for (hit, record) in self.recall(query, &names).await? {
-            let is_named = names.contains(&record.source.name.trim().to_lowercase())
-                || names.contains(record.id.as_str());
-            let relevant = is_named || question.is_answered_by(&searched_text(&record));
-            let lexical = (hit.score > 0.0).then_some(f64::from(hit.score));
-            let signals = Signals { lexical, ..Signals::default() };
-            ranked.push(KnowledgeHit { knowledge: record, relevant, signals });
-        }
+        let recalled = self.recall(query, &names).await?;
+        let judge =
+            move || recalled.into_iter().map(|hit| judged(hit, &question, &names)).collect();
+        let mut ranked: Vec<KnowledgeHit> = blocking::run(judge).await?;
 
         // Of those that would have been shown, so that `all` shows what is counted here.
         let irrelevant = ranked.iter().take(query.top_k).filter(|hit| !hit.relevant).count();

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{Error, file};
+use crate::blocking;
 
 /// How many reads run at once; further ones wait for a connection, in the order they came.
 const MAX_READERS: usize = 4;
@@ -35,7 +36,7 @@ impl Readers {
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = blocking::run(move || {
             let _permit = permit;
             let db = match self.idle().pop() {
                 Some(db) => db,
@@ -45,11 +46,7 @@ impl Readers {
             self.idle().push(db);
             result
         });
-        match reading.await {
-            Ok(result) => result,
-            Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
-            Err(_) => Err(Error::Closed),
-        }
+        reading.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Refuses further reads and closes the idle connections.
