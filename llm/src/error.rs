@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 
 /// Why there is no reply.
 ///
-/// The texts name the endpoint and never contain the key.
+/// The texts name the endpoint, and contain neither the key nor anything of the chat.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The endpoint could not be reached, or the connection broke before the reply was complete.
@@ -19,13 +19,13 @@ pub enum Error {
         source: reqwest::Error,
     },
     /// The endpoint refused.
-    #[error("the model at {base_url} answered {status}: {excerpt}")]
+    #[error("the model at {base_url} answered {status}{}", advice(*.status))]
     Refused {
         /// The endpoint asked.
         base_url: String,
         /// The HTTP status, or the one that the provider put into its error object.
         status: StatusCode,
-        /// The beginning of the provider's own message.
+        /// The beginning of the provider's own message, which may repeat the prompt.
         excerpt: String,
     },
     /// The deadline passed before a reply was there.
@@ -52,4 +52,14 @@ pub enum Error {
         /// What is wrong with it.
         complaint: String,
     },
+}
+
+/// Returns which setting a status speaks of, where it speaks of one.
+fn advice(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "; check LLM_API_KEY",
+        StatusCode::PAYMENT_REQUIRED => "; the account has no credit left",
+        StatusCode::NOT_FOUND => "; check LLM_BASE_URL and LLM_MODEL",
+        _ => "",
+    }
 }
