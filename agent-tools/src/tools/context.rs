@@ -1,7 +1,6 @@
 //! What the tools work with: the hub, the relay, whom to ask.
 
 use std::{
-    mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -84,9 +83,15 @@ impl Context {
         }
     }
 
-    pub(super) fn take_parts(&self) -> Vec<MessageId> {
-        let parts = mem::take(&mut *lock(&self.parts));
-        if parts.len() > MAX_BATCH_ITEMS { Vec::new() } else { parts }
+    /// Returns the parts that a FINALIZE lists; none when there are more than it may.
+    pub(super) fn parts(&self) -> Vec<MessageId> {
+        let parts = lock(&self.parts);
+        if parts.len() > MAX_BATCH_ITEMS { Vec::new() } else { parts.clone() }
+    }
+
+    /// Forgets the parts, once a FINALIZE that speaks of them is in good hands.
+    pub(super) fn forget_parts(&self) {
+        lock(&self.parts).clear();
     }
 }
 

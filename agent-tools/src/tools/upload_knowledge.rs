@@ -186,21 +186,25 @@ async fn hand_over(
     let request = match finality {
         Finality::Open => Request::Upload(batch.clone()),
         Finality::Final { .. } => {
-            Request::Finalize { batch: batch.clone(), parts: context.take_parts() }
+            Request::Finalize { batch: batch.clone(), parts: context.parts() }
         }
     };
     let message = Outgoing { id, ..Outgoing::new(context.librarian.clone(), request.to_string()) };
     if let Finality::Final { receipt_patience: Some(patience) } = finality {
         match im.request(message.clone(), patience, OfflineRule::FailFast).await {
-            Ok(reply) => return read_receipt(reply),
+            Ok(reply) => {
+                context.forget_parts();
+                return read_receipt(reply);
+            }
             Err(RequestError::Refused(error)) => return Err(SendError::Refused(error).into()),
             // The relay may have it, and says so under the same id.
             Err(err) => tracing::warn!(reason = %err, "no receipt for the upload"),
         }
     }
     let accepted = im.send(message, PATIENCE).await?;
-    if finality == Finality::Open {
-        context.note_part(id);
+    match finality {
+        Finality::Open => context.note_part(id),
+        Finality::Final { .. } => context.forget_parts(),
     }
     Ok(Uploaded::Accepted { id, recipient: accepted.recipient })
 }
