@@ -25,8 +25,11 @@ pub struct Config {
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a whole call may take.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a call that writes may take; it waits for a commit.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a call that only reads may take; whoever waits for an answer has waited long enough by then.
+const READ_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long an idle connection is kept: less than the 5 s after which the hub closes it, since a call on a
 /// connection that is being closed fails.
@@ -55,7 +58,7 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(CALL_TIMEOUT)
+            .timeout(WRITE_TIMEOUT)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("knowhub/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&config.api) {
@@ -141,7 +144,10 @@ impl Client {
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let base = self.config.api.as_str().trim_end_matches('/');
-        let request = self.http.request(method, format!("{base}/{path}"));
+        let mut request = self.http.request(method.clone(), format!("{base}/{path}"));
+        if method == Method::GET {
+            request = request.timeout(READ_TIMEOUT);
+        }
         match &self.config.token {
             Some(token) => request.bearer_auth(token.expose_secret()),
             None => request,

@@ -135,6 +135,9 @@ impl Add {
             return Ok(vec![(MessageId::random().to_string(), experience)]);
         };
         let lines = items::lines(&items::read(file)?)?;
+        if lines.is_empty() {
+            return Err(Failure::input(anyhow!("{} holds no experience", file.display())));
+        }
         lines.iter().map(|(line, value)| keyed(*line, value)).collect()
     }
 }

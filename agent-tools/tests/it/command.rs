@@ -136,6 +136,9 @@ async fn an_experience_comes_from_flags_or_a_file() {
     );
     let (mut file, path) = tempfile::NamedTempFile::new().unwrap().into_parts();
     let path = path.to_str().unwrap();
+    let empty = knowhub(&hub.api, &relay, &["experience", "add", "--file", path]).await;
+    assert_eq!(empty.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&empty.stderr).contains("holds no experience"));
     let line = "{\"name\": \"a\", \"task\": \"t\"}\n";
     write!(file, "{line}{line}").unwrap();
     let args = ["experience", "add", "--json", "--file", path];
