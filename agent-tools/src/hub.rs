@@ -58,7 +58,6 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(WRITE_TIMEOUT)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("knowhub/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&config.api) {
@@ -144,10 +143,8 @@ impl Client {
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let base = self.config.api.as_str().trim_end_matches('/');
-        let mut request = self.http.request(method.clone(), format!("{base}/{path}"));
-        if method == Method::GET {
-            request = request.timeout(READ_TIMEOUT);
-        }
+        let timeout = if method == Method::GET { READ_TIMEOUT } else { WRITE_TIMEOUT };
+        let request = self.http.request(method, format!("{base}/{path}")).timeout(timeout);
         match &self.config.token {
             Some(token) => request.bearer_auth(token.expose_secret()),
             None => request,
