@@ -12,7 +12,7 @@ const MIN_FRAME_BYTES: u64 = 1 << 20;
 #[command(name = "im-server", version, about = "KnowHub's relay: WebSocket with store-and-forward")]
 pub struct Config {
     /// Address to listen on; the relay asks for no tokens, so it must be a loopback address.
-    #[arg(long, env = "IM_ADDR", value_name = "IM_ADDR", default_value = "127.0.0.1:8765")]
+    #[arg(long, env = "IM_ADDR", value_name = "IM_ADDR", value_parser = service::http::parse_addr, default_value = "127.0.0.1:8765")]
     pub im_addr: SocketAddr,
 
     /// The mailboxes' file; made with its folder when missing.

@@ -16,7 +16,7 @@ pub struct Config {
     #[arg(
         long,
         env = "KNOWHUB_ADDR",
-        value_name = "KNOWHUB_ADDR",
+        value_name = "KNOWHUB_ADDR", value_parser = service::http::parse_addr,
         default_value = "127.0.0.1:8000"
     )]
     pub knowhub_addr: SocketAddr,

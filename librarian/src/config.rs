@@ -42,7 +42,7 @@ pub struct Config {
     #[arg(
         long,
         env = "LIBRARIAN_ADDR",
-        value_name = "LIBRARIAN_ADDR",
+        value_name = "LIBRARIAN_ADDR", value_parser = service::http::parse_addr,
         default_value = "127.0.0.1:8766"
     )]
     pub addr: SocketAddr,

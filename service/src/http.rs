@@ -6,4 +6,4 @@ mod server;
 
 pub use guard::{Guard, Refusal};
 pub use health::health_routes;
-pub use server::{Io, announce, bind, require_loopback, serve};
+pub use server::{Io, announce, bind, parse_addr, require_loopback, serve};

@@ -25,7 +25,7 @@ pub fn run(main: impl Future<Output = anyhow::Result<()>>) -> ExitCode {
     }
 }
 
-/// Returns a token that the first SIGINT or SIGTERM cancels; a second SIGINT ends the process at once.
+/// Returns a token that the first SIGINT, SIGTERM or SIGHUP cancels; a second SIGINT ends the process at once.
 ///
 /// A later SIGTERM changes nothing: at a Ctrl-C the terminal interrupts every process itself,
 /// and whoever runs them sends each a SIGTERM on top.
@@ -37,6 +37,7 @@ pub fn stop_signal() -> std::io::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let token = stop.clone();
     tokio::spawn(async move {
         let mut is_interrupted = false;
@@ -50,6 +51,7 @@ pub fn stop_signal() -> std::io::Result<CancellationToken> {
                     is_interrupted = true;
                 }
                 _ = terminate.recv() => {}
+                _ = hang_up.recv() => {}
             }
             if !token.is_cancelled() {
                 tracing::info!("asked to stop: finishing what runs");

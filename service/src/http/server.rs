@@ -52,6 +52,15 @@ const MIN_ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause after a failed accept, such as when descriptors have run out.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
+/// Reads the address of a listener, for clap.
+///
+/// # Errors
+///
+/// Says what an address looks like.
+pub fn parse_addr(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8000".to_owned())
+}
+
 /// Binds a listener.
 ///
 /// # Errors
