@@ -15,16 +15,11 @@ const CALM_PERIOD: Duration = Duration::from_secs(7);
 const AWAY_PERIOD: Duration = Duration::from_secs(1);
 
 /// What was last seen of the hub; all clones share it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct HubHealth {
-    /// Why the hub cannot be used, or nothing. Written by whoever calls it, read by `/readyz`.
-    seen: Arc<Mutex<Result<(), String>>>,
-}
-
-impl Default for HubHealth {
-    fn default() -> Self {
-        Self { seen: Arc::new(Mutex::new(Err("the hub was not asked yet".to_owned()))) }
-    }
+    /// Why the hub cannot be used, if it cannot; `None` before anybody asked it.
+    /// Written by whoever calls it, read by `/readyz`.
+    seen: Arc<Mutex<Option<Result<(), String>>>>,
 }
 
 impl HubHealth {
@@ -38,16 +33,17 @@ impl HubHealth {
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*seen, &now) {
-            (Err(_), Ok(())) => tracing::info!("the hub answers"),
-            (Ok(()), Err(why)) => tracing::warn!("the hub does not answer: {why}"),
+            (None | Some(Err(_)), Ok(())) => tracing::info!("the hub answers"),
+            (None | Some(Ok(())), Err(why)) => tracing::warn!("the hub does not answer: {why}"),
             _ => {}
         }
-        *seen = now;
+        *seen = Some(now);
     }
 
     /// Returns why the hub cannot be used, if it cannot.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        seen.unwrap_or_else(|| Err("the hub was not asked yet".to_owned()))
     }
 }
 
