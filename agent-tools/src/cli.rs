@@ -36,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   knowhub ask \"How do I extract tables from a paper's PDF?\"
   knowhub ask \"怎么从论文 PDF 里提取表格？\" --json
-  knowhub experience add --name pymupdf --task \"extract tables\" --score 4 --tips \"page.find_tables()\"
+  knowhub experience add --name pymupdf --task \"extract tables\" --score 4
   knowhub upload notes.jsonl --finalize
   knowhub doctor
 

@@ -56,7 +56,7 @@ impl Doctor {
                 problem: contacts.as_ref().err().map(|err| chain(err)),
                 hint: hint(
                     contacts.is_ok(),
-                    "start im-server, or set IM_URL (or --im-url) to where it is",
+                    "run `make up` or start im-server, or set IM_URL (or --im-url) to where it is",
                 ),
             },
             Finding {
@@ -68,7 +68,7 @@ impl Doctor {
                 problem: hub.as_ref().err().map(|err| chain(err)),
                 hint: hint(
                     hub.is_ok(),
-                    "start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
+                    "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
                 ),
             },
             Finding {
@@ -80,7 +80,7 @@ impl Doctor {
                 problem: librarian.map(str::to_owned),
                 hint: hint(
                     librarian.is_none(),
-                    "start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search",
+                    "run `make up` or start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search",
                 ),
             },
         ];
