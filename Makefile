@@ -24,7 +24,7 @@ test: ## Build everything, fetch the peers, run all tests
 	cargo test --workspace
 
 demo: build ## Load the examples into a scratch store and ask five questions
-	cargo run $(RELEASE) -p tests --bin demo
+	target/release/demo
 
 $(RUNNER):
-	cargo install --root .tools ultraman --version 0.4.0 --locked
+	cargo install --quiet --root .tools ultraman --version 0.4.0 --locked
