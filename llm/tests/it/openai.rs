@@ -89,7 +89,9 @@ async fn a_refusal_and_a_redirect_are_final() {
     let unauthorized = response(StatusCode::UNAUTHORIZED, r#"{"error": {"message": "bad key"}}"#);
     let mut moved = response(StatusCode::TEMPORARY_REDIRECT, "");
     moved.headers_mut().insert(header::LOCATION, "/elsewhere".parse().unwrap());
-    for (refusal, expected) in [(unauthorized, "401 Unauthorized; check LLM_API_KEY"), (moved, "307")] {
+    for (refusal, expected) in
+        [(unauthorized, "401 Unauthorized; check LLM_API_KEY"), (moved, "307")]
+    {
         let endpoint = Endpoint::start([refusal]).await;
         let err = endpoint.model().complete(request(PATIENCE)).await.unwrap_err();
         says(&err, expected);
