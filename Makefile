@@ -21,7 +21,7 @@ up: build $(RUNNER) ## Start relay, hub and librarian; Ctrl-C stops them
 test: ## Build everything, fetch the peers, run all tests
 	cargo build --workspace --bins
 	tests/peers/setup.sh || [ $$? -eq 75 ]
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 demo: build ## Load the examples into a scratch store and ask five questions
 	target/release/demo
