@@ -1,6 +1,11 @@
 //! `knowhub ask`: a question to the librarian.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{
+    fmt::Write as _,
+    io::{self, IsTerminal, Write as _},
+    pin::pin,
+    time::Duration,
+};
 
 use clap::Args;
 use protocol::librarian::AnswerMode;
@@ -26,6 +31,9 @@ Examples:
 The librarian answers with citations. When it cannot be reached, or does not answer within the
 timeout, the hub is searched directly, and the answer says so: mode \"search\", with the reason.";
 
+/// How long an answer may take before the person who waits is told.
+const LONG: Duration = Duration::from_secs(1);
+
 /// Ask the librarian, and get an answer that cites its sources
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -47,11 +55,30 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) async fn run(self, context: &Context) -> Result<Outcome, Failure> {
-        let answer = ask_knowledge::ask(context, &self.question.join(" "), self.timeout).await?;
+        let question = self.question.join(" ");
+        let asking = ask_knowledge::ask(context, &question, self.timeout);
+        let answer = watched(asking, self.timeout).await?;
         let mut outcome = Outcome::done(text(&answer), &answer);
         // A direct search says in its own text that it is one, and why.
         outcome.note = answer.reason.filter(|_| answer.mode != AnswerMode::Search);
         Ok(outcome)
+    }
+}
+
+/// Waits for the answer; a person at a terminal is told, once it takes long, how long it may take.
+async fn watched<T>(asking: impl Future<Output = T>, patience: Duration) -> T {
+    let mut asking = pin!(asking);
+    tokio::select! {
+        answer = &mut asking => answer,
+        () = tokio::time::sleep(LONG), if io::stderr().is_terminal() => {
+            let patience = patience.as_secs_f64();
+            // Nobody is there to be told when the terminal is gone.
+            let _ = writeln!(
+                anstream::stderr(),
+                "waiting for the librarian; direct search takes over after {patience} s …"
+            );
+            asking.await
+        }
     }
 }
 
