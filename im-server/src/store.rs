@@ -8,7 +8,6 @@
 
 mod apply;
 mod cells;
-mod lock;
 mod schema;
 mod sqlite;
 
@@ -160,9 +159,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The lock file beside it cannot be opened or locked.
-    #[error("cannot lock {}", path.display())]
+    #[error("cannot lock {}.lock", path.display())]
     Lock {
-        /// The lock file.
+        /// The database file.
         path: PathBuf,
         /// What the operating system says.
         source: std::io::Error,

@@ -6,8 +6,10 @@
 //!
 //! - [`process`]: from `main` to exit code, and the signals in between.
 //! - [`logging`]: structured logs on standard error.
+//! - [`file_lock`]: one process a file.
 //! - [`http`]: a listener that half-open and foreign requests cannot hurt.
 
+pub mod file_lock;
 pub mod http;
 pub mod logging;
 pub mod process;

@@ -1,17 +1,18 @@
 //! The store in one SQLite file.
 
-use std::{path::Path, time::Duration};
+use std::{fs::TryLockError, path::Path, time::Duration};
 
 use protocol::{
     ContactId, MessageId, Timestamp,
     im::{Notice, Send},
 };
 use rusqlite::{Connection, OptionalExtension, params};
+use service::file_lock::FileLock;
 use uuid::Uuid;
 
 use super::{
     Error, Fingerprint, Letter, Record, Row, Snapshot, Waiting, Write, apply::apply, cells::Cells,
-    lock::Lock, schema,
+    schema,
 };
 
 /// How long a write waits while another program (a backup, a person's shell) locks the file.
@@ -31,7 +32,7 @@ const SWEEP_ROWS: i64 = 10_000;
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     db: Connection,
-    _lock: Option<Lock>,
+    _lock: Option<FileLock>,
 }
 
 impl Sqlite {
@@ -41,7 +42,10 @@ impl Sqlite {
             std::fs::create_dir_all(folder)
                 .map_err(|source| Error::Folder { path: path.to_owned(), source })?;
         }
-        let lock = Lock::take(path)?;
+        let lock = FileLock::take(path).map_err(|err| match err {
+            TryLockError::WouldBlock => Error::InUse { path: path.to_owned() },
+            TryLockError::Error(source) => Error::Lock { path: path.to_owned(), source },
+        })?;
         let db = Connection::open(path)
             .map_err(|source| Error::Open { path: path.to_owned(), source })?;
         Self::prepare(db, path, Some(lock))
@@ -54,7 +58,7 @@ impl Sqlite {
         Self::prepare(db, Path::new(":memory:"), None)
     }
 
-    fn prepare(mut db: Connection, path: &Path, lock: Option<Lock>) -> Result<Self, Error> {
+    fn prepare(mut db: Connection, path: &Path, lock: Option<FileLock>) -> Result<Self, Error> {
         let configure = |db: &Connection| {
             db.busy_timeout(BUSY_TIMEOUT)?;
             db.pragma_update(None, "journal_mode", "WAL")?;

@@ -1,12 +1,13 @@
 //! The store's file: its lock, its settings and its migrations.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::TryLockError,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use service::file_lock::FileLock;
 
 use super::{Identity, OpenError, change};
 
@@ -24,7 +25,7 @@ pub(super) struct Opened {
     /// The connection that may write.
     pub(super) db: Connection,
     /// Held as long as the store is open.
-    pub(super) lock: File,
+    pub(super) lock: FileLock,
     /// The file, as an absolute path.
     pub(super) path: PathBuf,
     /// Who it is.
@@ -76,19 +77,11 @@ fn absolute(path: &Path) -> Result<PathBuf, OpenError> {
     Ok(path)
 }
 
-fn lock(path: &Path) -> Result<File, OpenError> {
-    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(beside(path, ".lock"))
-        .map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(unusable(source)),
-    }
+fn lock(path: &Path) -> Result<FileLock, OpenError> {
+    FileLock::take(path).map_err(|err| match err {
+        TryLockError::WouldBlock => OpenError::InUse { path: path.to_owned() },
+        TryLockError::Error(source) => OpenError::Folder { path: path.to_owned(), source },
+    })
 }
 
 /// Refuses, before anything is written, a file that is not ours or is newer than this program.

@@ -1,8 +1,9 @@
 //! The one writer: a thread that commits what waits for it together.
 
-use std::{fs::File, io, sync::Mutex, thread};
+use std::{io, sync::Mutex, thread};
 
 use rusqlite::{Connection, TransactionBehavior};
+use service::file_lock::FileLock;
 use service::logging::chain;
 use tokio::sync::{mpsc, oneshot};
 
@@ -75,7 +76,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which owns the connection and the lock until it ends.
-    pub(super) fn start(db: Connection, lock: File, publish: Publish) -> io::Result<Self> {
+    pub(super) fn start(db: Connection, lock: FileLock, publish: Publish) -> io::Result<Self> {
         let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
             write_until_closed(db, received, &publish);

@@ -103,7 +103,7 @@ pub fn announce(listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves `router` behind `guard` until `stop`, then lets running requests finish for [`DRAIN_DEADLINE`].
+/// Serves `router` behind `guard` until `stop`, then lets running requests finish for six seconds.
 ///
 /// # Errors
 ///
