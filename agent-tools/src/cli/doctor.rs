@@ -1,8 +1,9 @@
 //! `knowhub doctor`: which of the three services answers, at which address, and what to do.
 
-use std::{error::Error, fmt::Write as _};
+use std::fmt::Write as _;
 
 use clap::Args;
+use protocol::im::Contact;
 use serde::Serialize;
 use serde_json::json;
 
@@ -34,58 +35,62 @@ struct Finding {
     hint: Option<&'static str>,
 }
 
+impl Finding {
+    /// Concludes from `problem` whether the service is there; `hint` says what to do if not.
+    fn new(
+        service: &'static str,
+        address: String,
+        (setting, origin): (&'static str, Origin),
+        problem: Option<String>,
+        hint: &'static str,
+    ) -> Self {
+        let ok = problem.is_none();
+        let hint = (!ok).then_some(hint);
+        Self { service, address, setting, origin: origin.name(), ok, problem, hint }
+    }
+}
+
 impl Doctor {
     pub(super) async fn run(self, context: &Context, origins: &Origins) -> Outcome {
         let (hub, contacts) = tokio::join!(context.hub.health(), async {
             context.im().contacts(RELAY_PATIENCE).await
-        },);
+        });
+        let is_online =
+            |contact: &Contact| contact.contact_id == context.librarian && contact.online;
         let librarian = match &contacts {
-            Ok(contacts) => {
-                let is_online = |id| contacts.iter().any(|c| c.contact_id == id && c.online);
-                if is_online(context.librarian.clone()) { None } else { Some("is not online") }
-            }
-            Err(_) => Some("cannot be seen without the relay"),
+            Ok(contacts) if contacts.iter().any(is_online) => None,
+            Ok(_) => Some("is not online".to_owned()),
+            Err(_) => Some("cannot be seen without the relay".to_owned()),
         };
-        let findings = [
-            Finding {
-                service: "relay",
-                address: context.relay.url.clone(),
-                setting: "IM_URL",
-                origin: origins.im_url.name(),
-                ok: contacts.is_ok(),
-                problem: contacts.as_ref().err().map(|err| chain(err)),
-                hint: hint(
-                    contacts.is_ok(),
-                    "run `make up` or start im-server, or set IM_URL (or --im-url) to where it is",
-                ),
-            },
-            Finding {
-                service: "hub",
-                address: context.hub.api().to_string(),
-                setting: "KNOWHUB_API",
-                origin: origins.api.name(),
-                ok: hub.is_ok(),
-                problem: hub.as_ref().err().map(|err| chain(err)),
-                hint: hint(
-                    hub.is_ok(),
-                    "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
-                ),
-            },
-            Finding {
-                service: "librarian",
-                address: context.librarian.to_string(),
-                setting: "LIBRARIAN_CONTACT_ID",
-                origin: origins.librarian.name(),
-                ok: librarian.is_none(),
-                problem: librarian.map(str::to_owned),
-                hint: hint(
-                    librarian.is_none(),
-                    "run `make up` or start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search",
-                ),
-            },
-        ];
-        report(&findings)
+        report(&[
+            Finding::new(
+                "relay",
+                context.relay.url.clone(),
+                ("IM_URL", origins.im_url),
+                contacts.err().map(told),
+                "run `make up` or start im-server, or set IM_URL (or --im-url) to where it is",
+            ),
+            Finding::new(
+                "hub",
+                context.hub.api().to_string(),
+                ("KNOWHUB_API", origins.api),
+                hub.err().map(told),
+                "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
+            ),
+            Finding::new(
+                "librarian",
+                context.librarian.to_string(),
+                ("LIBRARIAN_CONTACT_ID", origins.librarian),
+                librarian,
+                "run `make up` or start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search",
+            ),
+        ])
     }
+}
+
+/// Returns an error with all its causes, on one line.
+fn told(err: impl Into<anyhow::Error>) -> String {
+    format!("{:#}", err.into())
 }
 
 fn report(findings: &[Finding]) -> Outcome {
@@ -112,21 +117,6 @@ fn line(finding: &Finding) -> String {
         let _ = write!(line, "\n         hint: {hint}");
     }
     line
-}
-
-fn hint(ok: bool, hint: &'static str) -> Option<&'static str> {
-    (!ok).then_some(hint)
-}
-
-/// Returns an error with all its causes, on one line.
-fn chain(err: &dyn Error) -> String {
-    let mut text = err.to_string();
-    let mut source = err.source();
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 impl Origin {
