@@ -44,13 +44,6 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Appends the items of a later batch.
-    pub fn merge(&mut self, later: Self) {
-        self.knowledge.extend(later.knowledge);
-        self.resources.extend(later.resources);
-        self.tools.extend(later.tools);
-    }
-
     /// Reads the JSON behind an upload prefix, with the parts it may list.
     pub(super) fn parse(json: &str) -> Result<(Self, Vec<MessageId>), FieldFault> {
         let value: Value = serde_json::from_str(json)
