@@ -13,9 +13,9 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("llm", &[]),
     ("im-server", &["protocol", "service"]),
     ("librarian-core", &["llm", "protocol"]),
-    ("agent-tools", &["librarian-core", "llm", "protocol"]),
+    ("agent-tools", &["librarian-core", "protocol"]),
     ("librarian", &["agent-tools", "librarian-core", "llm", "protocol", "service"]),
-    ("knowhub-server", &["librarian-core", "llm", "protocol", "service"]),
+    ("knowhub-server", &["protocol", "service"]),
     ("tests", &["agent-tools", "librarian-core", "llm", "protocol"]),
 ];
 
