@@ -1,9 +1,11 @@
 //! The HTTP API: what comes in is read and checked here, what goes out is written here.
 
+mod caller;
 mod error;
 mod experiences;
 mod extract;
 mod knowledge;
+mod openapi;
 mod params;
 mod request;
 mod router;

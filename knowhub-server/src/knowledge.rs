@@ -2,14 +2,21 @@
 
 use protocol::{
     KnowledgeId, Timestamp,
-    hub::{Eval, Knowledge, KnowledgeStatus, NewKnowledge},
+    hub::{Eval, Knowledge, KnowledgeStatus, NewKnowledge, Origin},
 };
+
+use crate::access::Stamp;
 
 /// For whom knowledge holds when its report does not say.
 const DEFAULT_SCOPE: &str = "org:cybertogether";
 
 /// Returns the record of a report; it is approved at once, and searchable.
-pub(crate) fn new_record(report: NewKnowledge, id: KnowledgeId, now: Timestamp) -> Knowledge {
+pub(crate) fn new_record(
+    report: NewKnowledge,
+    stamp: Stamp,
+    id: KnowledgeId,
+    now: Timestamp,
+) -> Knowledge {
     let agent = &report.source.agent_id;
     let owner = match (report.owner.is_empty(), agent.is_empty()) {
         (true, false) => format!("agent:{agent}"),
@@ -26,7 +33,11 @@ pub(crate) fn new_record(report: NewKnowledge, id: KnowledgeId, now: Timestamp) 
         scopes,
         owner,
         resource_ids: report.resource_ids,
-        source: report.source,
+        source: Origin {
+            authenticated_as: stamp.authenticated_as,
+            on_behalf_of: stamp.on_behalf_of,
+            ..report.source
+        },
         eval: Eval::default(),
         status: KnowledgeStatus::Approved,
         relationships: Vec::new(),
@@ -38,8 +49,6 @@ pub(crate) fn new_record(report: NewKnowledge, id: KnowledgeId, now: Timestamp) 
 
 #[cfg(test)]
 mod tests {
-    use protocol::hub::Origin;
-
     use super::*;
 
     #[track_caller]
@@ -51,7 +60,7 @@ mod tests {
             ..NewKnowledge::default()
         };
         let now = Timestamp::from_millis(0);
-        let record = new_record(report, KnowledgeId::new(now, 0), now);
+        let record = new_record(report, Stamp::default(), KnowledgeId::new(now, 0), now);
         assert_eq!(record.owner, expected.0);
         assert_eq!(record.scopes, expected.1);
     }

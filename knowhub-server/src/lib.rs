@@ -4,6 +4,7 @@
 //!
 //! - [`config`]: the settings, read once.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
+//! - `access`: who calls, and what they may do.
 //! - `blocking`: work that would hold up an async thread.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
@@ -11,6 +12,7 @@
 //! - `text`: how text is split for all of that.
 //! - `store`: the rows, in SQLite.
 
+mod access;
 mod blocking;
 pub mod config;
 mod http;

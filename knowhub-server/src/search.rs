@@ -51,6 +51,7 @@ impl RecentRows {
             match change {
                 Change::Experience(row) => experiences.push(experiences::doc(&row)),
                 Change::Knowledge(row) => knowledge.push(knowledge::doc(&row)),
+                Change::Resource(_) | Change::Deleted(_) => {}
             }
         }
         self.experiences.remember(experiences);

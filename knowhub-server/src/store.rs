@@ -6,6 +6,12 @@
 //! | `experiences` | one row a report | never updated |
 //! | `resource_names` | count, scores and newest URL per name | together with the experience that changes it |
 //! | `knowledge` | one row a record | with a new `seq` whenever it changes |
+//! | `resources` | one row a resource or content node | with a new `seq` whenever it changes |
+//! | `versions` | what a record said before | together with the change that replaced it |
+//! | `tombstones` | what was deleted, by whom and why | together with the deletion, with a `seq` of its own |
+//! | `evaluations` | verdicts on knowledge, each once | together with the counters of its record |
+//! | `feedback` | what users said a record should say | when a model worked it in |
+//! | `demand` | what was asked for and not found | some time after the miss |
 //! | `idempotency_keys` | answers already given, for 24 hours | together with the write that they answer |
 //!
 //! One thread writes; what waits for it is committed together, and nobody gets an answer before the commit.
@@ -20,6 +26,9 @@ mod idempotency;
 mod knowledge;
 mod readers;
 mod resource_names;
+mod resources;
+mod tombstones;
+mod versions;
 mod writer;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -33,6 +42,8 @@ pub(crate) use experiences::Experience;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
 pub(crate) use knowledge::KnowledgeRow;
+pub(crate) use resources::Resource;
+pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 
 use readers::Readers;
 use writer::Writer;

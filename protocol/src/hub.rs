@@ -4,6 +4,7 @@ mod body;
 mod experience;
 mod fault;
 mod knowledge;
+mod resource;
 
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub use experience::{
@@ -14,6 +15,7 @@ pub use knowledge::{
     Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
     NewKnowledge, Origin, Relationship, Signals,
 };
+pub use resource::ContentType;
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.
 pub const MAX_TEXT_CHARS: usize = 100_000;

@@ -130,6 +130,7 @@ impl Add {
                 tips: self.tips,
                 content_id: self.content_id,
                 submitted_by: self.submitted_by,
+                on_behalf_of: None,
             };
             experience.check().map_err(Failure::input)?;
             return Ok(vec![(MessageId::random().to_string(), experience)]);

@@ -63,6 +63,7 @@ impl From<Input> for NewExperience {
             tips: input.tips,
             content_id: input.content_id,
             submitted_by: input.submitted_by,
+            on_behalf_of: None,
         }
     }
 }

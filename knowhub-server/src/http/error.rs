@@ -9,7 +9,7 @@ use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{index, search, store};
+use crate::{access, index, search, store};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,9 @@ pub(crate) enum Error {
         /// The path asked for.
         path: String,
     },
+    /// The role does not allow it.
+    #[error(transparent)]
+    Denied(#[from] access::Denied),
     /// There is no such record.
     #[error("there is no knowledge record {id}")]
     NoKnowledge {
@@ -76,6 +79,7 @@ impl Error {
             Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
             }
+            Self::Denied(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
             Self::WrongMethod { .. } => {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }

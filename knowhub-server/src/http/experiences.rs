@@ -8,7 +8,9 @@ use protocol::{
 
 use super::{
     Error, Handles,
+    caller::{Reader, Writer},
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
+    openapi::{BodyErrors, ReadErrors},
     params::{FromParams, Params},
 };
 use crate::search::ExperienceQuery;
@@ -19,21 +21,37 @@ const DEFAULT_LIMIT: usize = 10;
 /// How many names a search may ask for; more is refused with 422.
 const MAX_LIMIT: usize = 100;
 
-/// `POST /api/experience`
+/// Stores an experience with a resource.
+#[utoipa::path(
+    post, path = "/api/experience", tag = "experiences", request_body = NewExperience,
+    responses((status = 201, body = ExperienceCreated), ReadErrors, BodyErrors)
+)]
 pub(super) async fn create_experience(
     State(handles): State<Handles>,
+    Writer(by): Writer,
     key: IdempotencyKey,
     JsonBody(report): JsonBody<NewExperience>,
 ) -> Result<Created<ExperienceCreated>, Error> {
-    let request = key.request("POST /api/experience", &report);
-    let written = handles.store.insert_experience(report, Timestamp::now(), request).await?;
+    let request = key.request(&by, &report);
+    let stamp = by.stamp(report.on_behalf_of.as_ref())?;
+    let written = handles.store.insert_experience(report, stamp, Timestamp::now(), request).await?;
     tracing::info!(experience.id = %written.answer.id, replayed = written.replayed, "experience stored");
     Ok(Created(written))
 }
 
-/// `GET /api/search`
+/// Finds experiences, grouped by resource name.
+#[utoipa::path(
+    get, path = "/api/search", tag = "experiences",
+    params(
+        ("q" = String, Query, description = "Words or a question"),
+        ("category" = Option<String>, Query, description = "Only this category"),
+        ("limit" = Option<u8>, Query, description = "How many names", minimum = 1, maximum = 100),
+    ),
+    responses((status = 200, body = ExperienceSearch), ReadErrors)
+)]
 pub(super) async fn search_experiences(
     State(handles): State<Handles>,
+    _: Reader,
     QueryParams(query): QueryParams<ExperienceQuery>,
 ) -> Result<Json<ExperienceSearch>, Error> {
     let found = handles.search.experiences(&query).await?;

@@ -18,7 +18,10 @@ use super::{
     Error,
     params::{FromParams, Params},
 };
-use crate::store::{IdempotentRequest, Written};
+use crate::{
+    access::Principal,
+    store::{IdempotentRequest, Written},
+};
 
 /// The largest body; a larger one is refused, the sender keeps it.
 pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -92,19 +95,20 @@ impl<T: FromParams, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     }
 }
 
-/// The key under which a client may send the same write again, if it sent one.
-pub(super) struct IdempotencyKey(Option<String>);
+/// The key under which a client may send the same write again, if it sent one, and the method and path it holds for.
+pub(super) struct IdempotencyKey(Option<(String, String)>);
 
 impl IdempotencyKey {
-    /// Returns what makes a request the same: its route, its key, and what its body says.
+    /// Returns what makes a request the same: who sends it, its route, its key, and what its body says.
     pub(super) fn request(
         self,
-        scope: &'static str,
+        by: &Principal,
         body: &impl Serialize,
     ) -> Option<IdempotentRequest> {
-        let key = self.0?;
+        let (key, route) = self.0?;
         let body =
             serde_json::to_vec(body).expect("what was read from JSON can be written as JSON");
+        let scope = format!("{} {route}", by.name);
         Some(IdempotentRequest { scope, key, body_hash: Sha256::digest(body).into() })
     }
 }
@@ -117,7 +121,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
         let Some(value) = values.next() else { return Ok(Self(None)) };
         match value.to_str() {
             Ok(key) if (1..=MAX_KEY_BYTES).contains(&key.len()) && values.next().is_none() => {
-                Ok(Self(Some(key.to_owned())))
+                Ok(Self(Some((key.to_owned(), format!("{} {}", parts.method, parts.uri.path())))))
             }
             _ => Err(Error::Invalid(FieldFault::new(
                 IDEMPOTENCY_KEY.as_str(),

@@ -11,7 +11,9 @@ use protocol::{
 
 use super::{
     Error, Handles,
+    caller::{Reader, Writer},
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
+    openapi::{BodyErrors, NotFound, ReadErrors},
     params::{FromParams, Params},
 };
 use crate::{knowledge::new_record, search::KnowledgeQuery};
@@ -22,24 +24,36 @@ const DEFAULT_TOP_K: usize = 5;
 /// The lowest score shown unless a search says otherwise.
 const DEFAULT_MIN_SCORE: usize = 3;
 
-/// `POST /api/knowledge`
+/// Stores a knowledge record.
+#[utoipa::path(
+    post, path = "/api/knowledge", tag = "knowledge", request_body = NewKnowledge,
+    responses((status = 201, body = KnowledgeCreated), ReadErrors, BodyErrors)
+)]
 pub(super) async fn create_knowledge(
     State(handles): State<Handles>,
+    Writer(by): Writer,
     key: IdempotencyKey,
     JsonBody(report): JsonBody<NewKnowledge>,
 ) -> Result<Created<KnowledgeCreated>, Error> {
-    let request = key.request("POST /api/knowledge", &report);
+    let request = key.request(&by, &report);
+    let stamp = by.stamp(report.on_behalf_of.as_ref())?;
     let now = Timestamp::now();
     let draw = move || KnowledgeId::new(now, rand::random());
-    let record = new_record(report, draw(), now);
+    let record = new_record(report, stamp, draw(), now);
     let written = handles.store.insert_knowledge(record, draw, request).await?;
     tracing::info!(knowledge.id = %written.answer.id, replayed = written.replayed, "knowledge stored");
     Ok(Created(written))
 }
 
-/// `GET /api/knowledge/{id}`
+/// Shows one record.
+#[utoipa::path(
+    get, path = "/api/knowledge/{id}", tag = "knowledge",
+    params(("id" = KnowledgeId, Path, description = "The record's id")),
+    responses((status = 200, body = Knowledge), NotFound, ReadErrors)
+)]
 pub(super) async fn show_knowledge(
     State(handles): State<Handles>,
+    _: Reader,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Knowledge>, Error> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
@@ -51,9 +65,24 @@ pub(super) async fn show_knowledge(
     record.map(Json).ok_or(Error::NoKnowledge { id })
 }
 
-/// `GET /api/knowledge/search`
+/// Finds knowledge that answers a question.
+#[utoipa::path(
+    get, path = "/api/knowledge/search", tag = "knowledge",
+    params(
+        ("q" = String, Query, description = "A question or words"),
+        ("top_k" = Option<u8>, Query, description = "How many results", minimum = 1, maximum = 20),
+        ("min_score" = Option<u8>, Query, description = "The lowest score", minimum = 1, maximum = 5),
+        ("types" = Option<String>, Query, description = "A record must have all of them, by comma"),
+        ("owner" = Option<String>, Query, description = "A record must have one of them, by comma"),
+        ("scopes" = Option<String>, Query, description = "A record must have one of them, by comma"),
+        ("tags" = Option<String>, Query, description = "name:value, a record must have all of them, by comma"),
+        ("all" = Option<bool>, Query, description = "Show what is judged irrelevant, marked"),
+    ),
+    responses((status = 200, body = KnowledgeSearch), ReadErrors)
+)]
 pub(super) async fn search_knowledge(
     State(handles): State<Handles>,
+    _: Reader,
     QueryParams(query): QueryParams<KnowledgeQuery>,
 ) -> Result<Json<KnowledgeSearch>, Error> {
     let found = handles.search.knowledge(&query).await?;

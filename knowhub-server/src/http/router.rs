@@ -4,22 +4,26 @@ use axum::{
     Router,
     http::{Method, Uri},
     middleware,
-    routing::{get, post},
 };
 use service::http::health_routes;
 
-use super::{Error, Handles, experiences, knowledge, request};
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Error, Handles, experiences, knowledge, openapi::Document, request};
 
 /// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles) -> Router {
     let search = handles.search.clone();
-    Router::new()
-        .route("/api/experience", post(experiences::create_experience))
-        .route("/api/search", get(experiences::search_experiences))
-        .route("/api/knowledge", post(knowledge::create_knowledge))
-        .route("/api/knowledge/search", get(knowledge::search_knowledge))
-        .route("/api/knowledge/{id}", get(knowledge::show_knowledge))
+    let (routes, _document) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(experiences::create_experience))
+        .routes(routes!(experiences::search_experiences))
+        .routes(routes!(knowledge::create_knowledge))
+        .routes(routes!(knowledge::search_knowledge))
+        .routes(routes!(knowledge::show_knowledge))
         .with_state(handles)
+        .split_for_parts();
+    routes
         .merge(health_routes(move || search.ready()))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)

@@ -247,6 +247,8 @@ fn shown(row: &Experience) -> ExperienceHit {
         outcome: row.report.outcome.clone(),
         content_id: row.report.content_id.clone(),
         submitted_by: row.report.submitted_by.clone(),
+        authenticated_as: row.stamp.authenticated_as.clone(),
+        on_behalf_of: row.stamp.on_behalf_of.clone(),
         created_at: row.created_at,
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Experience, KnowledgeRow};
+use super::{DeletedRow, Experience, KnowledgeRow, Resource};
 
 /// A searchable row as a commit left it.
 pub(crate) enum Change {
@@ -10,6 +10,10 @@ pub(crate) enum Change {
     Experience(Box<Experience>),
     /// A new or changed knowledge record.
     Knowledge(Box<KnowledgeRow>),
+    /// A new or changed resource.
+    Resource(Box<Resource>),
+    /// A row that is gone.
+    Deleted(DeletedRow),
 }
 
 /// Which store this is, so that an index of another one is not taken for its own.

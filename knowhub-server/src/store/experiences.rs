@@ -8,12 +8,14 @@ use protocol::{
 };
 use rusqlite::{Connection, Row, types::Value};
 
+use crate::access::Stamp;
+
 use super::{
     Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency, resource_names,
 };
 
 const COLUMNS: &str = "id, seq, name, url, category, task, score, outcome, tips, content_id, \
-                       submitted_by, created_at";
+                       submitted_by, authenticated_as, on_behalf_of, created_at";
 
 /// A stored experience.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(crate) struct Experience {
     pub(crate) seq: i64,
     /// What was reported.
     pub(crate) report: NewExperience,
+    /// Who reported it, as the hub knows it.
+    pub(crate) stamp: Stamp,
     /// When it was stored.
     pub(crate) created_at: Timestamp,
 }
@@ -33,15 +37,16 @@ impl Store {
     pub(crate) async fn insert_experience(
         &self,
         report: NewExperience,
+        stamp: Stamp,
         now: Timestamp,
         request: Option<IdempotentRequest>,
     ) -> Result<Written<ExperienceCreated>, Error> {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), now, || {
                 let seq = next_seq(db)?;
-                let id = insert(db, seq, &report, now)?;
+                let id = insert(db, seq, &report, &stamp, now)?;
                 resource_names::count_experience(db, &report)?;
-                let row = Experience { id, seq, report, created_at: now };
+                let row = Experience { id, seq, report, stamp, created_at: now };
                 changes.push(Change::Experience(Box::new(row)));
                 Ok(ExperienceCreated { id })
             })
@@ -81,12 +86,13 @@ fn insert(
     db: &Connection,
     seq: i64,
     report: &NewExperience,
+    stamp: &Stamp,
     now: Timestamp,
 ) -> rusqlite::Result<ExperienceId> {
     db.prepare_cached(
         "INSERT INTO experiences (seq, name, url, category, task, score, outcome, tips, content_id,
-                                  submitted_by, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                                  submitted_by, authenticated_as, on_behalf_of, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute((
         seq,
@@ -99,6 +105,8 @@ fn insert(
         &report.tips,
         &report.content_id,
         &report.submitted_by,
+        &stamp.authenticated_as,
+        &stamp.on_behalf_of,
         now.as_millis(),
     ))?;
     Ok(ExperienceId(db.last_insert_rowid()))
@@ -118,6 +126,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
             tips: row.get("tips")?,
             content_id: row.get("content_id")?,
             submitted_by: row.get("submitted_by")?,
+            on_behalf_of: None,
+        },
+        stamp: Stamp {
+            authenticated_as: row.get("authenticated_as")?,
+            on_behalf_of: row.get("on_behalf_of")?,
         },
         created_at: Timestamp::from_millis(row.get("created_at")?),
     })

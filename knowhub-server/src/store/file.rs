@@ -12,7 +12,10 @@ use service::file_lock::FileLock;
 use super::{Identity, OpenError, change};
 
 /// Embedded, numbered from 1, append-only: a migration that was released is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_initial.sql"),
+    include_str!("../../migrations/0002_whole_hub.sql"),
+];
 
 /// Marks the file as a KnowHub store; the letters `KnHb`.
 const APPLICATION_ID: i32 = 0x4b6e_4862;

@@ -17,8 +17,8 @@ const CLEAR_AT_ONCE: i64 = 16;
 /// What makes two requests the same.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotentRequest {
-    /// Method and path.
-    pub(crate) scope: &'static str,
+    /// Principal, method and path.
+    pub(crate) scope: String,
     /// The client's key.
     pub(crate) key: String,
     /// SHA-256 of what the body says.
@@ -67,7 +67,7 @@ fn find_answer(
             "SELECT body_hash, answer FROM idempotency_keys
              WHERE scope = ?1 AND key = ?2 AND expires_at > ?3",
         )?
-        .query_row((request.scope, &request.key, now.as_millis()), |row| {
+        .query_row((&request.scope, &request.key, now.as_millis()), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
@@ -86,7 +86,7 @@ fn insert_answer<T: Serialize>(
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((
-        request.scope,
+        &request.scope,
         &request.key,
         request.body_hash,
         answer,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn request(key: &str, body: u8) -> IdempotentRequest {
-        IdempotentRequest { scope: "POST /here", key: key.into(), body_hash: [body; 32] }
+        IdempotentRequest { scope: "me POST /here".into(), key: key.into(), body_hash: [body; 32] }
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct KnowledgeRow {
     pub(crate) row: i64,
     /// Its last change.
     pub(crate) seq: i64,
+    /// Counted up by every change.
+    pub(crate) version: i64,
     /// The record.
     pub(crate) record: Knowledge,
 }
@@ -41,7 +43,12 @@ impl Store {
                 let seq = next_seq(db)?;
                 let row = insert(db, seq, &record)?;
                 let created = KnowledgeCreated { id: record.id.clone(), status: record.status };
-                changes.push(Change::Knowledge(Box::new(KnowledgeRow { row, seq, record })));
+                changes.push(Change::Knowledge(Box::new(KnowledgeRow {
+                    row,
+                    seq,
+                    version: 1,
+                    record,
+                })));
                 Ok(created)
             })
         })
@@ -133,6 +140,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
     Ok(KnowledgeRow {
         row: row.get("row")?,
         seq: row.get("seq")?,
+        version: row.get("version")?,
         record: Knowledge {
             id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
             task: row.get("task")?,

@@ -1,13 +1,17 @@
 //! Experiences: what happened when somebody used a resource.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::MAX_TEXT_CHARS;
 use super::body::{Body, FieldFault, check_bound, check_chars, check_present};
-use crate::{ids::ExperienceId, time::Timestamp};
+use crate::{
+    ids::{ContactId, ExperienceId},
+    time::Timestamp,
+};
 
 /// Body of `POST /api/experience`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewExperience {
     /// The resource's common name: a package, a paper's title, a blog.
     pub name: String,
@@ -34,6 +38,9 @@ pub struct NewExperience {
     /// Who reports it, as claimed; empty when nobody said.
     #[serde(default)]
     pub submitted_by: String,
+    /// The contact for whom a delegate reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<ContactId>,
 }
 
 impl Body for NewExperience {
@@ -59,21 +66,21 @@ impl Body for NewExperience {
 }
 
 /// Answer to `POST /api/experience`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExperienceCreated {
     /// The number the hub gave it.
     pub id: ExperienceId,
 }
 
 /// Answer to `GET /api/search`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExperienceSearch {
     /// One entry a resource name, best first.
     pub results: Vec<ResourceHit>,
 }
 
 /// The experiences with one resource that match a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceHit {
     /// The resource's name.
     pub name: String,
@@ -88,7 +95,7 @@ pub struct ResourceHit {
 }
 
 /// One matching experience.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExperienceHit {
     /// Its number, cited as `[experience-N]`.
     pub id: ExperienceId,
@@ -104,6 +111,10 @@ pub struct ExperienceHit {
     pub content_id: String,
     /// Who reported it, as claimed.
     pub submitted_by: String,
+    /// Whose token it was reported with.
+    pub authenticated_as: String,
+    /// For whom a delegate reported it, as `im:{contact}`; empty when for nobody else.
+    pub on_behalf_of: String,
     /// When the hub stored it.
     pub created_at: Timestamp,
 }

@@ -1,16 +1,17 @@
 //! The one envelope of every error the hub answers.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `{"error": {"code", "message"}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
     /// The error.
     pub error: ErrorDetail,
 }
 
 /// What went wrong, for programs and for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorDetail {
     /// What a program acts on.
     pub code: ErrorCode,
@@ -22,12 +23,14 @@ pub struct ErrorDetail {
 }
 
 /// The hub's error codes; each has one HTTP status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// 400: the request cannot be read at all, such as JSON that ends early.
     BadRequest,
-    /// 403: the `Host` or `Origin` is not listed.
+    /// 401: the token is missing or not known.
+    Unauthorized,
+    /// 403: the `Host` or `Origin` is not listed, the role does not allow it, or the org key is wrong.
     Forbidden,
     /// 404: there is no such record or route.
     NotFound,
@@ -37,12 +40,20 @@ pub enum ErrorCode {
     Timeout,
     /// 409: the same `Idempotency-Key` came with another body.
     Conflict,
+    /// 412: the record is no longer the one that `If-Match` names.
+    PreconditionFailed,
     /// 413: the body is too large.
     TooLarge,
     /// 415: the body is not `application/json`.
     UnsupportedMediaType,
     /// 422: a field is missing, of a wrong type, or out of bounds.
     Invalid,
+    /// 422: a plain field holds what looks like a secret, which belongs into `secure_body`.
+    LikelySecret,
+    /// 429: too many requests under this token; `Retry-After` tells when to come back.
+    RateLimited,
+    /// 500: a stored secret does not open with the key that sealed it.
+    DamagedSecret,
     /// 500: a fault of the hub's own; its log knows more under the request id.
     Internal,
     /// 503: the hub cannot do it right now; try again.

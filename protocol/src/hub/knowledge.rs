@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::MAX_LIST_ITEMS;
 use super::body::{Body, FieldFault, check_bound, check_present};
-use crate::{ids::KnowledgeId, time::Timestamp};
+use crate::{
+    ids::{ContactId, KnowledgeId},
+    time::Timestamp,
+};
 
 /// Body of `POST /api/knowledge`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NewKnowledge {
     /// In what situation, to reach what goal.
     pub task: String,
@@ -36,6 +40,9 @@ pub struct NewKnowledge {
     /// The id of the agent message it comes from; empty when there is none.
     #[serde(default)]
     pub message_id: String,
+    /// The contact for whom a delegate submits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<ContactId>,
 }
 
 impl Body for NewKnowledge {
@@ -71,7 +78,7 @@ fn check_list(field: &str, list: &[String]) -> Result<(), FieldFault> {
 }
 
 /// Where a knowledge record comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Origin {
     /// What it was learned from, such as a tool's name.
@@ -86,6 +93,10 @@ pub struct Origin {
     pub submitted_by: String,
     /// When it was learned, as claimed.
     pub timestamp: String,
+    /// Whose token it was submitted with; the hub writes it, whatever a report says.
+    pub authenticated_as: String,
+    /// For whom a delegate submitted it, as `im:{contact}`; the hub writes it, whatever a report says.
+    pub on_behalf_of: String,
 }
 
 impl Origin {
@@ -104,7 +115,7 @@ impl Origin {
 }
 
 /// Answer to `POST /api/knowledge`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KnowledgeCreated {
     /// The id the hub gave it.
     pub id: KnowledgeId,
@@ -113,7 +124,7 @@ pub struct KnowledgeCreated {
 }
 
 /// How far a record's processing is; only `approved` and `checked` are found by search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnowledgeStatus {
     /// Stored, waiting.
@@ -133,7 +144,7 @@ pub enum KnowledgeStatus {
 }
 
 /// A stored knowledge record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Knowledge {
     /// The record's id, cited as `[knowledge-…]`.
     pub id: KnowledgeId,
@@ -168,7 +179,7 @@ pub struct Knowledge {
 }
 
 /// What a record's users found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Eval {
     /// 1 to 5; 3 when new.
@@ -200,7 +211,7 @@ impl Default for Eval {
 }
 
 /// How a record relates to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Relationship {
     /// The relation, such as `superset`, `conflict`, `complement`.
     #[serde(rename = "type")]
@@ -210,7 +221,7 @@ pub struct Relationship {
 }
 
 /// Answer to `GET /api/knowledge/search`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct KnowledgeSearch {
     /// Best first.
     pub results: Vec<KnowledgeHit>,
@@ -223,7 +234,7 @@ pub struct KnowledgeSearch {
 }
 
 /// One found record, with why it was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct KnowledgeHit {
     /// The record.
     #[serde(flatten)]
@@ -235,7 +246,7 @@ pub struct KnowledgeHit {
 }
 
 /// Why a result stands where it stands; an absent signal played no part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Signals {
     /// BM25 score of its words.

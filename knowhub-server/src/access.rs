@@ -1,0 +1,72 @@
+//! Who calls, and what they may do.
+
+use protocol::ContactId;
+
+/// What a token allows; each role may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
+    /// Search and read.
+    Reader,
+    /// Report, store, edit, and judge.
+    Writer,
+    /// Write on behalf of a contact: the librarian.
+    Delegate,
+    /// Delete, verify, export, import and re-seal.
+    Admin,
+}
+
+/// Whoever calls: a token's name, or everybody where there are no tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Principal {
+    /// The token's name; `local` where there are no tokens.
+    pub(crate) name: String,
+    /// What it may do.
+    pub(crate) role: Role,
+}
+
+/// The caller may not do that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{action} needs the role {needed:?}, and the token of {name} has {role:?}")]
+pub(crate) struct Denied {
+    /// What was wanted.
+    pub(crate) action: &'static str,
+    /// The least role for it.
+    pub(crate) needed: Role,
+    /// The principal.
+    pub(crate) name: String,
+    /// What it has.
+    pub(crate) role: Role,
+}
+
+/// What the hub itself notes about the author of a write, beside what the author claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// The principal's name.
+    pub(crate) authenticated_as: String,
+    /// For whom a delegate writes, as `im:{contact}`; empty when for nobody else.
+    pub(crate) on_behalf_of: String,
+}
+
+impl Principal {
+    /// Returns the one principal of a hub without tokens, which may do everything.
+    pub(crate) fn local() -> Self {
+        Self { name: "local".to_owned(), role: Role::Admin }
+    }
+
+    /// Checks that the principal has at least the role `needed`.
+    pub(crate) fn require(&self, needed: Role, action: &'static str) -> Result<(), Denied> {
+        if self.role >= needed {
+            return Ok(());
+        }
+        Err(Denied { action, needed, name: self.name.clone(), role: self.role })
+    }
+
+    /// Returns the stamp of a write; only a delegate may write on behalf of a contact.
+    pub(crate) fn stamp(&self, on_behalf_of: Option<&ContactId>) -> Result<Stamp, Denied> {
+        if on_behalf_of.is_some() {
+            self.require(Role::Delegate, "on_behalf_of")?;
+        }
+        let on_behalf_of = on_behalf_of.map(|contact| format!("im:{contact}")).unwrap_or_default();
+        Ok(Stamp { authenticated_as: self.name.clone(), on_behalf_of })
+    }
+}
