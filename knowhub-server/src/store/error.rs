@@ -13,6 +13,11 @@ pub(crate) enum Error {
     /// There is no room for the write; the engine undid it.
     #[error("the hub's disk is full; nothing was stored")]
     DiskFull(#[source] Arc<rusqlite::Error>),
+    /// The disk fails, or has become read-only; a write may or may not have been kept.
+    #[error(
+        "the hub's disk cannot be used right now; once it can, send a write again under the same Idempotency-Key"
+    )]
+    DiskFails(#[source] Arc<rusqlite::Error>),
     /// The same idempotency key came with another body.
     #[error("the idempotency key was used before with another body")]
     KeyReused,
@@ -53,6 +58,16 @@ pub enum OpenError {
     /// Another hub has it open.
     #[error("another hub is already using {}; stop it, or set KNOWHUB_DB to another file", path.display())]
     InUse {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// It has more than one name, so its lock keeps nobody off.
+    #[error(
+        "{} has a second name (a hard link), under which another hub could write into it; \
+         copy it to a file of its own, or set KNOWHUB_DB to another file",
+        path.display()
+    )]
+    HardLinked {
         /// The store's file.
         path: PathBuf,
     },

@@ -20,8 +20,8 @@ pub(super) type Publish = Box<dyn Fn(Vec<Change>) + Send>;
 
 /// A write that waits for its turn, whatever it returns.
 trait Job: Send {
-    /// Does the work within the transaction, and tells whether its changes are kept.
-    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> bool;
+    /// Does the work within the transaction; its changes are kept when nothing failed.
+    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> Result<(), Error>;
 
     /// Answers the caller, now that the commit is decided.
     fn answer(self: Box<Self>, committed: Result<(), Error>);
@@ -42,11 +42,14 @@ where
     T: Send,
     F: FnOnce(&Connection, &mut Vec<Change>) -> Result<T, Error> + Send,
 {
-    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> bool {
+    fn work(&mut self, db: &Connection, changes: &mut Vec<Change>) -> Result<(), Error> {
         let result = self.work.take().map(|work| work(db, changes));
-        let keep = matches!(result, Some(Ok(_)));
+        let outcome = match &result {
+            Some(Err(err)) => Err(err.clone()),
+            _ => Ok(()),
+        };
         self.result = result;
-        keep
+        outcome
     }
 
     fn answer(self: Box<Self>, committed: Result<(), Error>) {
@@ -157,13 +160,80 @@ fn commit(
     for job in batch {
         let kept_changes = changes.len();
         let savepoint = tx.savepoint()?;
-        if job.work(&savepoint, changes) {
-            savepoint.commit()?;
-        } else {
-            changes.truncate(kept_changes);
-            // On a full disk the engine has undone the whole transaction already, and this fails.
-            savepoint.finish()?;
+        match job.work(&savepoint, changes) {
+            Ok(()) => savepoint.commit()?,
+            // A full or failing disk makes the engine undo the whole transaction: the others lose for the same cause.
+            Err(err) if savepoint.is_autocommit() => return Err(err),
+            Err(_) => {
+                changes.truncate(kept_changes);
+                savepoint.finish()?;
+            }
         }
     }
     Ok(tx.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Answer = oneshot::Receiver<Result<i64, Error>>;
+
+    /// Returns a job that stores this many bytes, or refuses when there are none, and where its answer comes.
+    fn job(bytes: u32) -> (Box<dyn Job>, Answer) {
+        let (reply, answer) = oneshot::channel();
+        let work = move |db: &Connection, changes: &mut Vec<Change>| {
+            changes.push(Change::Deleted(crate::store::DeletedRow {
+                kind: crate::store::RecordKind::Knowledge,
+                row: bytes.into(),
+                seq: 0,
+            }));
+            db.execute("INSERT INTO rows VALUES (zeroblob(?1))", [bytes])?;
+            if bytes == 0 { Err(Error::KeyReused) } else { Ok(db.last_insert_rowid()) }
+        };
+        (Box::new(Write { work: Some(work), result: None, reply }), answer)
+    }
+
+    /// Writes jobs of these sizes in one batch, and returns their answers and the rows that were published.
+    fn write(db: &mut Connection, sizes: &[u32]) -> (Vec<Result<i64, Error>>, Vec<i64>) {
+        let (jobs, mut answers): (Vec<_>, Vec<Answer>) =
+            sizes.iter().map(|size| job(*size)).unzip();
+        let (published, told) = std::sync::mpsc::channel();
+        let publish: Publish = Box::new(move |changes| published.send(changes).unwrap());
+        write_batch(db, jobs, &publish);
+        let rows = told.try_iter().flatten().map(|change| match change {
+            Change::Deleted(deleted) => deleted.row,
+            _ => panic!("only deletions are made here"),
+        });
+        (answers.iter_mut().map(|answer| answer.try_recv().unwrap()).collect(), rows.collect())
+    }
+
+    fn count(db: &Connection) -> i64 {
+        db.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_failed_job_is_undone_alone() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE TABLE rows (cell BLOB)").unwrap();
+        let (answers, published) = write(&mut db, &[1, 0, 2]);
+        assert!(matches!(answers[..], [Ok(_), Err(Error::KeyReused), Ok(_)]), "{answers:?}");
+        assert_eq!((count(&db), published), (2, vec![1, 2]));
+    }
+
+    #[test]
+    fn a_full_disk_fails_the_batch_as_a_whole_and_the_next_one_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut db = Connection::open(folder.path().join("full.db")).unwrap();
+        db.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE rows (cell BLOB)").unwrap();
+        db.pragma_update(None, "max_page_count", 10).unwrap();
+        let (answers, published) = write(&mut db, &[1, 1 << 20, 2]);
+        let is_full = |answer: &Result<i64, Error>| matches!(answer, Err(Error::DiskFull(_)));
+        assert!(answers.iter().all(is_full), "{answers:?}");
+        assert_eq!((count(&db), published), (0, vec![]));
+
+        let (answers, published) = write(&mut db, &[3]);
+        assert!(matches!(answers[..], [Ok(_)]), "{answers:?}");
+        assert_eq!((count(&db), published), (1, vec![3]));
+    }
 }
