@@ -101,7 +101,7 @@ impl Hub {
         let recent = RecentRows::default();
         let publisher = recent.clone();
         let store = Store::open(&config.knowhub_db, move |changes| publisher.publish(changes))?;
-        let folder = store::beside(&config.knowhub_db, ".index");
+        let folder = store::beside(store.path(), ".index");
         let search = Search::open(
             store.clone(),
             recent.clone(),

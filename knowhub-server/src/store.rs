@@ -82,6 +82,11 @@ impl Store {
         &self.identity
     }
 
+    /// Returns the store's file, under the one name that all hubs know; what belongs to it stands beside it.
+    pub(crate) fn path(&self) -> &Path {
+        self.readers.path()
+    }
+
     /// Waits until the writer has ended, which is a fault unless [`Store::close`] was called.
     pub(crate) async fn writer_ended(&self) {
         self.writer.ended().await;

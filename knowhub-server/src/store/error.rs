@@ -38,6 +38,12 @@ impl From<rusqlite::Error> for Error {
     fn from(err: rusqlite::Error) -> Self {
         match err.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull(Arc::new(err)),
+            Some(
+                ErrorCode::SystemIoFailure
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied,
+            ) => Self::DiskFails(Arc::new(err)),
             _ => Self::Database(Arc::new(err)),
         }
     }
@@ -46,8 +52,8 @@ impl From<rusqlite::Error> for Error {
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Its folder cannot be made or written.
-    #[error("cannot write beside {}; make its folder writable or set KNOWHUB_DB to another file", path.display())]
+    /// It or its folder cannot be made or written.
+    #[error("cannot write {}; make it and its folder writable, or set KNOWHUB_DB to another file", path.display())]
     Folder {
         /// The store's file.
         path: PathBuf,

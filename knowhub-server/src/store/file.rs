@@ -1,7 +1,8 @@
 //! The store's file: its lock, its settings and its migrations.
 
 use std::{
-    fs::TryLockError,
+    fs::{File, TryLockError},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -29,7 +30,7 @@ pub(super) struct Opened {
     pub(super) db: Connection,
     /// Held as long as the store is open.
     pub(super) lock: FileLock,
-    /// The file, as an absolute path.
+    /// The file, under the one name that all hubs know.
     pub(super) path: PathBuf,
     /// Who it is.
     pub(super) identity: Identity,
@@ -44,7 +45,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Locks, opens and migrates the store at `path`; creates it and its folder when they are missing.
 pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
-    let path = absolute(path)?;
+    let path = own_file(path)?;
     let lock = lock(&path)?;
     let refused = |err: rusqlite::Error| match err.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.clone() },
@@ -71,11 +72,18 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, OpenError> {
+/// Returns the one name under which every hub knows this file, however it is spelled or linked; makes it when missing.
+fn own_file(path: &Path) -> Result<PathBuf, OpenError> {
     let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
-    let path = std::path::absolute(path).map_err(unusable)?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(unusable)?;
+    }
+    let file = File::options().create(true).append(true).open(path).map_err(unusable)?;
+    let names = file.metadata().map_err(unusable)?.nlink();
+    let path = path.canonicalize().map_err(unusable)?;
+    // The lock and the log stand beside a name, so under two names two hubs would write into each other's pages.
+    if names > 1 {
+        return Err(OpenError::HardLinked { path });
     }
     Ok(path)
 }

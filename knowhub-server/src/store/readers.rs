@@ -1,7 +1,7 @@
 //! Read-only connections, opened when they are first needed.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
@@ -28,6 +28,11 @@ impl Readers {
     pub(super) fn new(path: PathBuf) -> Self {
         let permits = Arc::new(Semaphore::new(MAX_READERS));
         Self { path, permits, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Returns the store's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Runs `work` on one of the connections, off the async threads.

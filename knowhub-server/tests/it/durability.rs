@@ -137,6 +137,54 @@ async fn a_second_hub_on_one_file_is_refused() {
 }
 
 #[tokio::test]
+async fn another_spelling_of_the_same_file_is_refused_as_well() {
+    let hub = TestHub::start().await;
+    let db = hub.config().knowhub_db;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("linked.db");
+    std::os::unix::fs::symlink(&db, &link).unwrap();
+    let folder_link = elsewhere.path().join("linked-folder");
+    std::os::unix::fs::symlink(db.parent().unwrap(), &folder_link).unwrap();
+    let dotted = db.parent().unwrap().join("./nothing/../hub.db");
+    fs::create_dir(db.parent().unwrap().join("nothing")).unwrap();
+    for spelling in [link, folder_link.join("hub.db"), dotted] {
+        let mut config = hub.config();
+        config.knowhub_db = spelling;
+        let refused = Hub::open(&config).err().expect("the second is refused");
+        assert!(matches!(refused, Error::Store(OpenError::InUse { .. })), "{refused}");
+    }
+    hub.add_experience(json!({})).await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_with_a_second_name_is_refused() {
+    let folder = filled_folder("双名").await;
+    let second = folder.path().join("second.db");
+    fs::hard_link(folder.path().join("hub.db"), &second).unwrap();
+    for name in ["hub.db", "second.db"] {
+        let mut config = config(&folder);
+        config.knowhub_db = folder.path().join(name);
+        let refused = Hub::open(&config).err().expect("no lock would hold");
+        assert!(matches!(refused, Error::Store(OpenError::HardLinked { .. })), "{refused}");
+    }
+    fs::remove_file(second).unwrap();
+    check_found(folder, "双名").await;
+}
+
+#[tokio::test]
+async fn a_store_behind_a_link_keeps_its_index_beside_the_file() {
+    let folder = filled_folder("真身").await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut config = config(&folder);
+    config.knowhub_db = elsewhere.path().join("linked.db");
+    std::os::unix::fs::symlink(folder.path().join("hub.db"), &config.knowhub_db).unwrap();
+    Hub::open(&config).unwrap().close().await;
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1, "nothing but the link");
+    check_found(folder, "真身").await;
+}
+
+#[tokio::test]
 async fn a_newer_file_is_refused_and_left_alone() {
     let folder = filled_folder("未来").await;
     let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
