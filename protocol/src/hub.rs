@@ -1,12 +1,14 @@
 //! Bodies of the hub's HTTP API; `docs/knowhub-api.md` tells what each call means.
 
 mod body;
+mod bounds;
 mod experience;
 mod fault;
 mod knowledge;
 mod resource;
 
 pub use body::{Body, FieldFault, check_bound, check_present};
+pub use bounds::{ListEntry, TagValue};
 pub use experience::{
     ExperienceCreated, ExperienceHit, ExperienceSearch, NewExperience, ResourceHit,
 };

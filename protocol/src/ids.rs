@@ -16,12 +16,12 @@ pub struct IdFault {
     rule: &'static str,
 }
 
-/// Makes a checked text id: `is_valid` decides, `rule` tells people what it wants.
+/// Makes a checked text id: `is_valid` decides, `rule` tells people what it wants, `schema` tells programs.
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:literal, $is_valid:expr) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:literal, [$($schema:tt)*], $is_valid:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
-        #[schema(value_type = String, description = $rule)]
+        #[schema(value_type = String, description = $rule, $($schema)*)]
         pub struct $name(String);
 
         impl $name {
@@ -79,6 +79,7 @@ text_id!(
     ContactId,
     "contact id",
     "1 to 128 characters of A-Z a-z 0-9 . _ @ / -",
+    [pattern = "^[A-Za-z0-9._@/-]{1,128}$"],
     |text| (1..=128).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._@/-".contains(&b))
 );
@@ -99,6 +100,7 @@ text_id!(
     ChatId,
     "chat id",
     "1 to 128 bytes without control characters",
+    [min_length = 1, max_length = 128],
     |text| (1..=128).contains(&text.len()) && !text.chars().any(char::is_control)
 );
 
@@ -107,6 +109,7 @@ text_id!(
     KnowledgeId,
     "knowledge id",
     "knowledge-YYYYMMDD-HHMMSS-xxxx or knowledge-YYYYMMDD-xxxx, xxxx four lower-case hex digits",
+    [pattern = "^knowledge-[0-9]{8}(-[0-9]{6})?-[0-9a-f]{4}$"],
     is_knowledge_id
 );
 
@@ -142,6 +145,10 @@ text_id!(
     ResourceId,
     "resource id",
     "a path of up to 512 bytes: segments separated by /, none empty, . or .., without white space, control characters, [ ] or \\",
+    [
+        max_length = 512,
+        pattern = r"^(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f]+(/(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f]+)*$"
+    ],
     |text| text.len() <= 512
         && text.split('/').all(|part| !matches!(part, "" | "." | ".."))
         && !text.chars().any(|c| c.is_whitespace() || c.is_control() || "[]\\".contains(c))

@@ -32,12 +32,14 @@ const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 /// How long a body may take to arrive; a slower sender is told and disconnected.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header under which a client may send the same write again.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+/// The header that tells that an answer was given before.
+pub(super) const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 /// The longest idempotency key, in bytes; a longer one is refused with 422.
-const MAX_KEY_BYTES: usize = 255;
+pub(super) const MAX_KEY_BYTES: usize = 255;
 
 /// A JSON body that was read and checked.
 pub(super) struct JsonBody<T>(pub(super) T);

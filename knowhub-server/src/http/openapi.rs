@@ -1,63 +1,131 @@
-//! What the OpenAPI document says beyond the handlers themselves: its head, and the errors that calls share.
+//! What the OpenAPI document says beyond the handlers themselves: its head, and what calls share.
 
-use protocol::hub::ErrorBody;
-use utoipa::{IntoResponses, OpenApi};
+mod errors;
+
+use axum::Router;
+use utoipa::{
+    OpenApi,
+    openapi::{
+        self, HttpMethod, RefOr, Required,
+        header::HeaderBuilder,
+        path::{Operation, ParameterBuilder, ParameterIn, PathItem},
+        response::Response,
+        schema::{ObjectBuilder, Schema, Type},
+        security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    },
+};
+use utoipa_swagger_ui::SwaggerUi;
+
+pub(super) use errors::{BodyErrors, NotFound, ReadErrors};
+
+use super::extract::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
+use super::request::REQUEST_ID;
+
+/// Where the document is served.
+const DOCUMENT_PATH: &str = "/api/openapi.json";
+
+/// Where people read it; the page comes with the program and loads nothing from elsewhere.
+const PAGE_PATH: &str = "/docs";
+
+/// The name under which the document speaks of access tokens.
+const TOKEN_SCHEME: &str = "token";
 
 /// The head of the document; the paths come from the router.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "KnowHub",
-    description = "The collective memory of AI agents: what happened when somebody used a tool, and what was learned."
-))]
+#[openapi(
+    info(
+        title = "KnowHub",
+        description = "The collective memory of AI agents: what happened when somebody used a tool, \
+                       what was learned, and the content worth keeping.\n\n\
+                       Fields that a schema does not name are ignored."
+    ),
+    tags(
+        (name = "experiences", description = "What happened when somebody used a resource"),
+        (name = "knowledge", description = "What was learned, and what its users found"),
+        (name = "resources", description = "Contents and resources, with their sealed secrets"),
+        (name = "demand", description = "What was asked for and not found"),
+        (name = "data", description = "Taking everything out, and bringing it back"),
+        (name = "operations", description = "How the hub itself is"),
+    ),
+)]
 pub(super) struct Document;
 
-/// Errors of a call that reads.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only its derived description is used")]
-pub(super) enum ReadErrors {
-    /// The token is missing or not known.
-    #[response(status = 401)]
-    Unauthorized(ErrorBody),
-    /// The `Host` or `Origin` is not listed, or the role does not allow it.
-    #[response(status = 403)]
-    Forbidden(ErrorBody),
-    /// A parameter is missing, of a wrong type, or out of bounds.
-    #[response(status = 422)]
-    Invalid(ErrorBody),
-    /// Too many requests under this token.
-    #[response(status = 429)]
-    RateLimited(ErrorBody),
-    /// A fault of the hub's own.
-    #[response(status = 500)]
-    Internal(ErrorBody),
-    /// Not right now; try again.
-    #[response(status = 503)]
-    Unavailable(ErrorBody),
+/// Returns the routes of the document and its page, for a document that has all paths.
+pub(super) fn routes(mut document: openapi::OpenApi) -> Router {
+    complete(&mut document);
+    SwaggerUi::new(PAGE_PATH).url(DOCUMENT_PATH, document).into()
 }
 
-/// Errors of a call with a body, beside those of [`ReadErrors`].
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only its derived description is used")]
-pub(super) enum BodyErrors {
-    /// The body is no JSON, or ended early.
-    #[response(status = 400)]
-    BadRequest(ErrorBody),
-    /// The body did not arrive in time.
-    #[response(status = 408)]
-    Timeout(ErrorBody),
-    /// The `Idempotency-Key` came with another body before.
-    #[response(status = 409)]
-    Conflict(ErrorBody),
-    /// The body is too large.
-    #[response(status = 413)]
-    TooLarge(ErrorBody),
-    /// The body is not said to be JSON.
-    #[response(status = 415)]
-    UnsupportedMediaType(ErrorBody),
+/// Adds what holds for every call, so that no handler repeats it.
+fn complete(document: &mut openapi::OpenApi) {
+    let token = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A token of `KNOWHUB_TOKENS`; none is needed where none are set."))
+        .build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(TOKEN_SCHEME, SecurityScheme::Http(token));
+    document.security =
+        Some(vec![SecurityRequirement::new(TOKEN_SCHEME, [""; 0]), SecurityRequirement::default()]);
+    for item in document.paths.paths.values_mut() {
+        for (method, operation) in operations(item) {
+            if method == HttpMethod::Post {
+                take_idempotency_key(operation);
+            }
+            describe_headers(operation);
+        }
+    }
 }
 
-/// There is nothing under this id.
-#[derive(IntoResponses)]
-#[response(status = 404)]
-#[expect(dead_code, reason = "only its derived description is used")]
-pub(super) struct NotFound(ErrorBody);
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+    let PathItem { get, post, put, patch, delete, .. } = item;
+    [
+        (HttpMethod::Get, get),
+        (HttpMethod::Post, post),
+        (HttpMethod::Put, put),
+        (HttpMethod::Patch, patch),
+        (HttpMethod::Delete, delete),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+fn take_idempotency_key(operation: &mut Operation) {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(MAX_KEY_BYTES))
+        .pattern(Some("^[!-~]+$"));
+    let key = ParameterBuilder::new()
+        .name(IDEMPOTENCY_KEY.as_str())
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("Under the same key the same body is stored once, for 24 hours."))
+        .schema(Some(schema))
+        .build();
+    operation.parameters.get_or_insert_default().push(RefOr::T(key));
+    for (_, response) in answers(operation).filter(|(status, _)| status.starts_with('2')) {
+        add_header(response, IDEMPOTENT_REPLAY.as_str(), "`true` when it was stored before.");
+    }
+}
+
+fn describe_headers(operation: &mut Operation) {
+    for (status, response) in answers(operation) {
+        add_header(response, REQUEST_ID.as_str(), "Names the request in the hub's log.");
+        if status == "429" {
+            add_header(response, "retry-after", "Seconds until the next request is taken.");
+        }
+    }
+}
+
+fn answers(operation: &mut Operation) -> impl Iterator<Item = (&str, &mut Response)> {
+    operation.responses.responses.iter_mut().filter_map(|(status, response)| match response {
+        RefOr::T(response) => Some((status.as_str(), response)),
+        RefOr::Ref(_) => None,
+    })
+}
+
+fn add_header(response: &mut Response, name: &str, description: &str) {
+    let text = Schema::from(ObjectBuilder::new().schema_type(Type::String));
+    let header = HeaderBuilder::new().schema(Some(text)).description(Some(description)).build();
+    response.headers.insert(name.to_owned(), RefOr::T(header));
+}

@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use super::Error;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header that carries the request's id, both ways.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest request id that is taken over from a client.
 const MAX_ID_BYTES: usize = 128;

@@ -6,16 +6,15 @@ use axum::{
     middleware,
 };
 use service::http::health_routes;
-
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Error, Handles, experiences, knowledge, openapi::Document, request};
+use super::{Error, Handles, experiences, knowledge, openapi, request};
 
 /// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles) -> Router {
     let search = handles.search.clone();
-    let (routes, _document) = OpenApiRouter::with_openapi(Document::openapi())
+    let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
         .routes(routes!(knowledge::create_knowledge))
@@ -24,6 +23,7 @@ pub(crate) fn router(handles: Handles) -> Router {
         .with_state(handles)
         .split_for_parts();
     routes
+        .merge(openapi::routes(document))
         .merge(health_routes(move || search.ready()))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)

@@ -6,6 +6,7 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request, StatusCode},
+    response::Response,
 };
 use clap::Parser;
 use knowhub_server::{Config, Hub};
@@ -83,9 +84,14 @@ impl TestHub {
         self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
+    /// Sends a request whose answer need not be JSON.
+    pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let is_head = request.method() == Method::HEAD;
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let body = if is_head { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };

@@ -10,6 +10,7 @@ mod harness;
 mod idempotency;
 mod knowledge;
 mod listener;
+mod openapi;
 
 #[test]
 fn every_test_file_is_named_here() {

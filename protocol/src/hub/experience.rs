@@ -14,29 +14,38 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewExperience {
     /// The resource's common name: a package, a paper's title, a blog.
+    #[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
     pub name: String,
     /// Its canonical address; empty when it has none.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub url: String,
     /// What kind of resource, such as `mcp`, `skill`, `library`, `api`, `paper`, `blog`, `book`, `course`; free text.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub category: String,
     /// The concrete task it was used for.
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
     pub task: String,
     /// 1 to 5; absent when not rated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 5)]
     pub score: Option<u8>,
     /// What came of it, good and bad.
     #[serde(default)]
+    #[schema(max_length = 100_000)]
     pub outcome: String,
     /// The most important advice.
     #[serde(default)]
+    #[schema(max_length = 100_000)]
     pub tips: String,
     /// A content node that tells more; empty when there is none.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub content_id: String,
     /// Who reports it, as claimed; empty when nobody said.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub submitted_by: String,
     /// The contact for whom a delegate reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::MAX_LIST_ITEMS;
 use super::body::{Body, FieldFault, check_bound, check_present};
+use super::bounds::{ListEntry, TagValue};
 use crate::{
     ids::{ContactId, KnowledgeId},
     time::Timestamp,
@@ -16,29 +17,37 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NewKnowledge {
     /// In what situation, to reach what goal.
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
     pub task: String,
     /// The knowledge itself.
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
     pub content: String,
     /// Kinds of knowledge, such as `strategy`, `tool`, `usecase`, `definition`, `plan`, `user_profile`; free text.
     #[serde(default)]
+    #[schema(value_type = Vec<ListEntry>, max_items = 100)]
     pub types: Vec<String>,
     /// Labels by name.
     #[serde(default)]
+    #[schema(value_type = BTreeMap<String, TagValue>)]
     pub tags: BTreeMap<String, String>,
     /// For whom it holds, as `kind:name`.
     #[serde(default)]
+    #[schema(value_type = Vec<ListEntry>, max_items = 100)]
     pub scopes: Vec<String>,
     /// Whose it is; empty becomes `agent:{source.agent_id}` where an agent is named.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub owner: String,
     /// Stored resources it speaks of.
     #[serde(default)]
+    #[schema(value_type = Vec<ListEntry>, max_items = 100)]
     pub resource_ids: Vec<String>,
     /// Where it comes from.
     #[serde(default)]
     pub source: Origin,
     /// The id of the agent message it comes from; empty when there is none.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub message_id: String,
     /// The contact for whom a delegate submits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

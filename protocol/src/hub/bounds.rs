@@ -1,0 +1,15 @@
+//! Bounds of the entries of lists and maps, for the OpenAPI schema; the bodies themselves hold plain strings.
+
+use utoipa::ToSchema;
+
+/// An entry of a list, such as a type, a scope or a URL.
+#[derive(ToSchema)]
+#[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
+#[expect(dead_code, reason = "only its derived schema is used")]
+pub struct ListEntry(String);
+
+/// The value of a tag.
+#[derive(ToSchema)]
+#[schema(max_length = 2_000)]
+#[expect(dead_code, reason = "only its derived schema is used")]
+pub struct TagValue(String);
