@@ -5,6 +5,7 @@ mod bounds;
 mod experience;
 mod fault;
 mod knowledge;
+mod plain_texts;
 mod resource;
 
 pub use body::{Body, FieldFault, check_bound, check_present};
@@ -17,6 +18,7 @@ pub use knowledge::{
     Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
     NewKnowledge, Origin, Relationship, Signals,
 };
+pub use plain_texts::{PlainTexts, WriteBody};
 pub use resource::ContentType;
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::MAX_TEXT_CHARS;
 use super::body::{Body, FieldFault, check_bound, check_chars, check_present};
+use super::plain_texts::{PlainTexts, WriteBody};
 use crate::{
     ids::{ContactId, ExperienceId},
     time::Timestamp,
@@ -71,6 +72,19 @@ impl Body for NewExperience {
             None | Some(1..=5) => Ok(()),
             Some(_) => Err(FieldFault::new("score", "must be 1 to 5, or absent")),
         }
+    }
+}
+
+impl WriteBody for NewExperience {
+    fn plain_texts(&self) -> PlainTexts<'_> {
+        PlainTexts::default()
+            .text("name", &self.name)
+            .text("url", &self.url)
+            .text("category", &self.category)
+            .text("task", &self.task)
+            .text("outcome", &self.outcome)
+            .text("tips", &self.tips)
+            .text("submitted_by", &self.submitted_by)
     }
 }
 

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::MAX_LIST_ITEMS;
 use super::body::{Body, FieldFault, check_bound, check_present};
 use super::bounds::{ListEntry, TagValue};
+use super::plain_texts::{PlainTexts, WriteBody};
 use crate::{
     ids::{ContactId, KnowledgeId},
     time::Timestamp,
@@ -71,6 +72,22 @@ impl Body for NewKnowledge {
             check_bound(&format!("tags.{name}"), value)?;
         }
         self.source.check().map_err(|fault| fault.within("source"))
+    }
+}
+
+impl WriteBody for NewKnowledge {
+    fn plain_texts(&self) -> PlainTexts<'_> {
+        PlainTexts::default()
+            .text("task", &self.task)
+            .text("content", &self.content)
+            .list("types", &self.types)
+            .map("tags", &self.tags)
+            .list("scopes", &self.scopes)
+            .text("owner", &self.owner)
+            .text("source.name", &self.source.name)
+            .text("source.category", &self.source.category)
+            .list("source.urls", &self.source.urls)
+            .text("source.submitted_by", &self.source.submitted_by)
     }
 }
 
