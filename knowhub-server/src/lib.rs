@@ -5,6 +5,7 @@
 //! - [`config`]: the settings, read once.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
 //! - `access`: who calls, and what they may do.
+//! - `secrets`: what looks like a secret in text that everybody may read.
 //! - `blocking`: work that would hold up an async thread.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
@@ -19,6 +20,7 @@ mod http;
 mod index;
 mod knowledge;
 mod search;
+mod secrets;
 mod store;
 mod text;
 

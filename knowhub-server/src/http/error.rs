@@ -9,7 +9,7 @@ use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{access, index, search, store};
+use crate::{access, index, search, secrets::LikelySecret, store};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,13 @@ pub(crate) enum Error {
     /// A field, a parameter or a header is wrong.
     #[error("{0}")]
     Invalid(FieldFault),
+    /// A plain field holds what looks like a secret.
+    #[error(
+        "{}: looks like a secret ({}), and everybody may read this field; \
+         put it into the `secure_body` of a resource, or send `X-Allow-Likely-Secret: true` if it is none",
+        .0.field, .0.kind
+    )]
+    LikelySecret(LikelySecret),
     /// The body is too large.
     #[error("the body is larger than {MAX_BODY_BYTES} bytes; send less at once")]
     TooLarge,
@@ -79,6 +86,7 @@ impl Error {
             Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
             }
+            Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
             Self::Denied(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
             Self::WrongMethod { .. } => {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
@@ -134,3 +142,4 @@ impl IntoResponse for Error {
         (status, Json(ErrorBody { error: detail })).into_response()
     }
 }
+            Self::LikelySecret(found) => Some(found.field.clone()),

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use protocol::hub::{Body, FieldFault};
+use protocol::hub::{FieldFault, WriteBody};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,9 @@ use super::{
 };
 use crate::{
     access::Principal,
-    store::{IdempotentRequest, Written},
+    blocking,
+    secrets::{self, LikelySecret},
+    store::{self, IdempotentRequest, Written},
 };
 
 /// The largest body; a larger one is refused, the sender keeps it.
@@ -41,22 +43,62 @@ pub(super) const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempo
 /// The longest idempotency key, in bytes; a longer one is refused with 422.
 pub(super) const MAX_KEY_BYTES: usize = 255;
 
-/// A JSON body that was read and checked.
+/// With the value `true`, likely secrets are let in; for false alarms.
+const ALLOW_LIKELY_SECRET: HeaderName = HeaderName::from_static("x-allow-likely-secret");
+
+/// Plain texts that are together longer than this are looked through on a thread of their own, in bytes.
+const LONG_TEXTS_BYTES: usize = 16 * 1024;
+
+/// A JSON body that was read and checked, and whose plain texts hold no likely secret.
 pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: Body, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         if !is_json(request.headers()) {
             return Err(Error::NotJson);
         }
+        let allows_secrets = allows_likely_secret(request.headers()).map_err(Error::Invalid)?;
         let bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
             .await
             .map_err(|_| Error::Late)??;
         // Broken JSON and a wrong field are different faults, so they are told apart here.
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(Error::BrokenJson)?;
-        T::from_value(&value).map(Self).map_err(Error::Invalid)
+        let body = T::from_value(&value).map_err(Error::Invalid)?;
+        let (body, found) = look_for_secrets(body).await?;
+        match found {
+            Some(found) if allows_secrets => {
+                let LikelySecret { field, kind } = found;
+                tracing::warn!(field, kind, "a likely secret was let in at its sender's word");
+                Ok(Self(body))
+            }
+            Some(found) => Err(Error::LikelySecret(found)),
+            None => Ok(Self(body)),
+        }
+    }
+}
+
+/// Looks through the plain texts of a body, long ones where they hold up nobody.
+async fn look_for_secrets<T: WriteBody + Send + 'static>(
+    body: T,
+) -> Result<(T, Option<LikelySecret>), Error> {
+    let look = |body: T| {
+        let found = secrets::find_in(&body.plain_texts());
+        (body, found)
+    };
+    let size_bytes: usize = body.plain_texts().iter().map(|(_, text)| text.len()).sum();
+    if size_bytes <= LONG_TEXTS_BYTES {
+        return Ok(look(body));
+    }
+    blocking::run(move || look(body)).await.map_err(|_| Error::Store(store::Error::Closed))
+}
+
+fn allows_likely_secret(headers: &HeaderMap) -> Result<bool, FieldFault> {
+    match headers.get(ALLOW_LIKELY_SECRET).map(HeaderValue::as_bytes) {
+        None | Some(b"false") => Ok(false),
+        Some(b"true") => Ok(true),
+        Some(_) => Err(FieldFault::new(ALLOW_LIKELY_SECRET.as_str(), "must be true or absent")),
     }
 }
 

@@ -1,0 +1,106 @@
+//! What looks like a secret in text that everybody may read.
+//!
+//! Finds what [`redact_secret`] knows, and what [`labels`] adds for Chinese notes.
+//! A text without anything that looks like a secret may still hold one; this catches accidents, not intent.
+
+mod labels;
+
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
+
+use protocol::hub::PlainTexts;
+use redact_secret::{BuiltInRegistry, DefaultPolicy};
+
+/// The shortest run of visible ASCII that is looked at, in bytes; shorter secrets pass.
+const MIN_SECRET_BYTES: usize = 8;
+
+/// What stands in a text in place of a secret.
+const REDACTED: &str = "[REDACTED]";
+
+/// A likely secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// What it looks like, such as `github token`.
+    pub(crate) kind: String,
+    /// Where it stands, in bytes.
+    pub(crate) range: Range<usize>,
+}
+
+/// A likely secret in a field of a body; never holds the secret itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LikelySecret {
+    /// The field, as a path such as `tags.project`.
+    pub(crate) field: String,
+    /// What it looks like.
+    pub(crate) kind: String,
+}
+
+/// Returns the first likely secret in a text.
+pub(crate) fn find(text: &str) -> Option<Finding> {
+    find_all(text).into_iter().next()
+}
+
+/// Returns the text with `[REDACTED]` in place of each likely secret.
+pub(crate) fn redact(text: &str) -> Cow<'_, str> {
+    let findings = find_all(text);
+    if findings.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut redacted, mut end) = (String::with_capacity(text.len()), 0);
+    for Finding { range, .. } in findings {
+        if range.start >= end {
+            redacted.push_str(&text[end..range.start]);
+            redacted.push_str(REDACTED);
+        }
+        end = end.max(range.end);
+    }
+    redacted.push_str(&text[end..]);
+    Cow::Owned(redacted)
+}
+
+/// Returns the first field that holds a likely secret.
+pub(crate) fn find_in(texts: &PlainTexts<'_>) -> Option<LikelySecret> {
+    texts.iter().find_map(|(field, text)| {
+        let Finding { kind, .. } = find(text)?;
+        Some(LikelySecret { field: field.to_owned(), kind })
+    })
+}
+
+/// Returns all likely secrets in a text, by their place.
+fn find_all(text: &str) -> Vec<Finding> {
+    static DETECTORS: LazyLock<BuiltInRegistry> = LazyLock::new(|| {
+        BuiltInRegistry::with_built_in().expect("the library's own detectors fit together")
+    });
+    if !has_long_run(text) {
+        return Vec::new();
+    }
+    let Ok(found) = DETECTORS.scan(text, &DefaultPolicy) else {
+        // Only a text with tens of thousands of findings, or of many megabytes, gets here.
+        return vec![Finding { kind: "secrets without number".to_owned(), range: 0..text.len() }];
+    };
+    let known = found.iter().map(|finding| Finding {
+        kind: finding.type_name().replace('_', " "),
+        range: finding.range().start()..finding.range().end(),
+    });
+    let mut findings: Vec<_> = known
+        .chain(labels::find_all(text))
+        .filter(|finding| !is_placeholder(&text[finding.range.clone()]))
+        .collect();
+    findings.sort_by_key(|finding| finding.range.start);
+    findings
+}
+
+/// Tells whether a text has a run of visible ASCII that is long enough to be a secret, which most prose has not.
+fn has_long_run(text: &str) -> bool {
+    text.as_bytes().split(|byte| !byte.is_ascii_graphic()).any(|run| run.len() >= MIN_SECRET_BYTES)
+}
+
+/// Tells whether a value stands for a secret rather than being one: `ghp_xxxxxxxx`, `user:pass@host`.
+fn is_placeholder(value: &str) -> bool {
+    const WORDS: [&str; 6] = ["pass", "passwd", "password", "pwd", "secret", "token"];
+    let body = value.rsplit(['_', '-']).next().unwrap_or(value);
+    let is_one_letter = body.len() > 1 && body.bytes().all(|b| b == body.as_bytes()[0]);
+    is_one_letter || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests;
