@@ -1,6 +1,46 @@
 //! Who calls, and what they may do.
 
+mod file;
+mod gate;
+mod tokens;
+
+use std::{fmt, io, path::PathBuf, str::FromStr};
+
 use protocol::ContactId;
+
+pub(crate) use gate::{Gate, Refusal};
+pub use tokens::TokensFault;
+
+use tokens::Tokens;
+
+/// Why the settings of access stop the start; never shows a token.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// There are two lists of tokens.
+    #[error("KNOWHUB_TOKENS and KNOWHUB_TOKENS_FILE are both set; set only one of them")]
+    Both,
+    /// The list of tokens is wrong.
+    #[error("KNOWHUB_TOKENS is wrong")]
+    Tokens(#[source] TokensFault),
+    /// The file of tokens cannot be read.
+    #[error("cannot read {} (KNOWHUB_TOKENS_FILE)", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The file of tokens is wrong.
+    #[error("{} (KNOWHUB_TOKENS_FILE) is wrong", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        #[source]
+        source: TokensFault,
+    },
+}
 
 /// What a token allows; each role may do what those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +55,31 @@ pub(crate) enum Role {
     Admin,
 }
 
+impl Role {
+    /// Every role and its name, the least first.
+    pub(crate) const ALL: [(Self, &str); 4] = [
+        (Self::Reader, "reader"),
+        (Self::Writer, "writer"),
+        (Self::Delegate, "delegate"),
+        (Self::Admin, "admin"),
+    ];
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) = Self::ALL[*self as usize];
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Role {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.iter().find(|(_, name)| *name == text).map(|(role, _)| *role).ok_or(())
+    }
+}
+
 /// Whoever calls: a token's name, or everybody where there are no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Principal {
@@ -26,7 +91,7 @@ pub(crate) struct Principal {
 
 /// The caller may not do that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{action} needs the role {needed:?}, and the token of {name} has {role:?}")]
+#[error("{action} needs the role {needed}, and the token of {name} has {role}")]
 pub(crate) struct Denied {
     /// What was wanted.
     pub(crate) action: &'static str,

@@ -2,6 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use secrecy::SecretString;
+
 use service::logging::Logging;
 
 /// The settings of one hub.
@@ -12,7 +14,7 @@ use service::logging::Logging;
     about = "KnowHub's hub: stores what agents report, and finds it again"
 )]
 pub struct Config {
-    /// Where to listen; a loopback address.
+    /// Where to listen; beyond loopback only with tokens.
     #[arg(
         long,
         env = "KNOWHUB_ADDR",
@@ -33,6 +35,34 @@ pub struct Config {
     #[arg(long, env = "KNOWHUB_ORIGINS", value_name = "KNOWHUB_ORIGINS", value_delimiter = ',')]
     pub knowhub_origins: Vec<String>,
 
+    /// Who may do what, as `name:role:token` by comma; roles are reader, writer, delegate, admin.
+    #[arg(long, env = "KNOWHUB_TOKENS", value_name = "KNOWHUB_TOKENS", hide_env_values = true)]
+    pub knowhub_tokens: Option<SecretString>,
+
+    /// The same in a file, one a line with `#` comments; read anew when it changes.
+    #[arg(long, env = "KNOWHUB_TOKENS_FILE", value_name = "KNOWHUB_TOKENS_FILE")]
+    pub knowhub_tokens_file: Option<PathBuf>,
+
+    /// Requests per second and token name, up to 1000000; 0 for no limit, and none without tokens.
+    #[arg(
+        long,
+        env = "KNOWHUB_RATE_LIMIT",
+        value_name = "KNOWHUB_RATE_LIMIT",
+        default_value_t = 500,
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000),
+    )]
+    pub knowhub_rate_limit: u32,
+
+    /// Requests that a token name may send at once, 1 to 1000000.
+    #[arg(
+        long,
+        env = "KNOWHUB_RATE_BURST",
+        value_name = "KNOWHUB_RATE_BURST",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+    )]
+    pub knowhub_rate_burst: u32,
+
     /// How many candidates a knowledge search looks at per result, 1 to 20.
     #[arg(
         long,
@@ -49,4 +79,11 @@ pub struct Config {
         reason = "clap would show a doc line here as the program's description"
     )]
     pub logging: Logging,
+}
+
+impl Config {
+    /// Tells whether callers need a token.
+    pub fn has_tokens(&self) -> bool {
+        self.knowhub_tokens.is_some() || self.knowhub_tokens_file.is_some()
+    }
 }

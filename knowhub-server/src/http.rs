@@ -13,11 +13,12 @@ mod router;
 pub(crate) use error::Error;
 pub(crate) use router::router;
 
-use crate::{search::Search, store::Store};
+use crate::{access::Gate, search::Search, store::Store};
 
 /// What the handlers work with; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Handles {
     pub(crate) store: Store,
     pub(crate) search: Search,
+    pub(crate) gate: Gate,
 }

@@ -31,16 +31,21 @@ use service::http::Guard;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use access::{AccessError, TokensFault};
 pub use config::Config;
 pub use index::Error as IndexError;
 pub use store::OpenError;
 
+use access::Gate;
 use search::{RecentRows, Search};
 use store::Store;
 
 /// Why the hub could not start or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The settings of access are wrong.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
@@ -87,7 +92,8 @@ pub struct Hub {
     store: Store,
     search: Search,
     recent: RecentRows,
-    /// The tasks that bring the indexes after the store.
+    gate: Gate,
+    /// The tasks that bring the indexes after the store, and the tokens after their file.
     tasks: TaskTracker,
     /// Ends those tasks.
     stop: CancellationToken,
@@ -98,8 +104,9 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// When the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
+    /// When the tokens are wrong, the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
     pub fn open(config: &Config) -> Result<Self, Error> {
+        let gate = Gate::open(config)?;
         let recent = RecentRows::default();
         let publisher = recent.clone();
         let store = Store::open(&config.knowhub_db, move |changes| publisher.publish(changes))?;
@@ -112,12 +119,17 @@ impl Hub {
         )?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
-        Ok(Self { store, search, recent, tasks, stop })
+        gate.follow(&tasks, &stop);
+        Ok(Self { store, search, recent, gate, tasks, stop })
     }
 
     /// Returns the hub's HTTP API, without the guard of the listener.
     pub fn router(&self) -> Router {
-        http::router(http::Handles { store: self.store.clone(), search: self.search.clone() })
+        http::router(http::Handles {
+            store: self.store.clone(),
+            search: self.search.clone(),
+            gate: self.gate.clone(),
+        })
     }
 
     /// Finishes the writes that were handed over and releases the store.

@@ -11,8 +11,7 @@ fn main() -> ExitCode {
     config.logging.init();
     process::run(async move {
         let stop = process::stop_signal()?;
-        // Access tokens do not exist, so nobody beyond this machine may connect.
-        http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, false)?;
+        http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, config.has_tokens())?;
         let listener = http::bind("KNOWHUB_ADDR", config.knowhub_addr).await?;
         Ok(knowhub_server::serve(listener, &config, stop).await?)
     })

@@ -1,9 +1,26 @@
-//! Extractors that say who calls and what role a route needs; a route without one is open to everybody.
+//! Who calls: found out before any route, and asked for by each route together with the role that it needs.
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderValue, header::AUTHORIZATION, request::Parts},
+    middleware::Next,
+    response::Response,
+};
 
 use super::Error;
-use crate::access::{Principal, Role};
+use crate::access::{Gate, Principal, Role};
+
+/// Lets a request in under the name of its token, or answers why not.
+pub(super) async fn authenticate(
+    State(gate): State<Gate>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Error> {
+    let headers = request.headers().get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
+    let principal = gate.admit(headers)?;
+    request.extensions_mut().insert(principal);
+    Ok(next.run(request).await)
+}
 
 /// Declares an extractor of a principal with at least one role.
 macro_rules! caller {
@@ -15,11 +32,8 @@ macro_rules! caller {
             type Rejection = Error;
 
             async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-                let principal = parts
-                    .extensions
-                    .get::<Principal>()
-                    .cloned()
-                    .unwrap_or_else(Principal::local);
+                let principal =
+                    parts.extensions.get::<Principal>().cloned().ok_or(Error::NoPrincipal)?;
                 principal.require(Role::$role, $action)?;
                 Ok(Self(principal))
             }

@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    http::{Method, StatusCode},
+    http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
@@ -53,6 +53,12 @@ pub(crate) enum Error {
         /// The path asked for.
         path: String,
     },
+    /// The request does not come in.
+    #[error(transparent)]
+    Refused(#[from] access::Refusal),
+    /// A route asks who calls, and nothing before it found out.
+    #[error("a route stands outside of authentication")]
+    NoPrincipal,
     /// The role does not allow it.
     #[error(transparent)]
     Denied(#[from] access::Denied),
@@ -80,13 +86,17 @@ impl Error {
                 (StatusCode::BAD_REQUEST, ErrorCode::BadRequest)
             }
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+            Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge),
             Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType),
             Self::Late => (StatusCode::REQUEST_TIMEOUT, ErrorCode::Timeout),
             Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
             }
-            Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
+            Self::Refused(access::Refusal::TooMany { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ErrorCode::RateLimited)
+            }
+            Self::Refused(_) => (StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized),
             Self::Denied(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
             Self::WrongMethod { .. } => {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
@@ -95,7 +105,7 @@ impl Error {
             Self::Search(search::Error::Index(index::Error::Building | index::Error::Closed)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
             }
-            Self::Search(search::Error::Index(_)) | Self::Panicked => {
+            Self::Search(search::Error::Index(_)) | Self::NoPrincipal | Self::Panicked => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
             }
         }
@@ -136,10 +146,18 @@ impl IntoResponse for Error {
         }
         let field = match &self {
             Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
+            Self::LikelySecret(found) => Some(found.field.clone()),
             _ => None,
         };
         let detail = ErrorDetail { code, message: self.message(status), field };
-        (status, Json(ErrorBody { error: detail })).into_response()
+        let mut response = (status, Json(ErrorBody { error: detail })).into_response();
+        if let Self::Refused(refusal) = &self {
+            let (name, value) = match refusal.retry_after_secs() {
+                Some(secs) => (header::RETRY_AFTER, HeaderValue::from(secs)),
+                None => (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+            };
+            response.headers_mut().insert(name, value);
+        }
+        response
     }
 }
-            Self::LikelySecret(found) => Some(found.field.clone()),

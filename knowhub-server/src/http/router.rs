@@ -9,11 +9,11 @@ use service::http::health_routes;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Error, Handles, experiences, knowledge, openapi, request};
+use super::{Error, Handles, caller::authenticate, experiences, knowledge, openapi, request};
 
 /// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles) -> Router {
-    let search = handles.search.clone();
+    let (search, gate) = (handles.search.clone(), handles.gate.clone());
     let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
@@ -22,7 +22,9 @@ pub(crate) fn router(handles: Handles) -> Router {
         .routes(routes!(knowledge::show_knowledge))
         .with_state(handles)
         .split_for_parts();
+    // Whatever is merged behind this line is open to everybody.
     routes
+        .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
         .merge(health_routes(move || search.ready()))
         .fallback(unknown_route)
