@@ -169,5 +169,13 @@ mod tests {
         fn never_panics(query: String) {
             let _ = Params::parse(&query).map(|params| params.query_text());
         }
+
+        #[test]
+        fn what_is_encoded_is_read_again(name: String, value: String) {
+            let encoded =
+                |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+            let params = Params::parse(&format!("{}={}", encoded(&name), encoded(&value)));
+            prop_assert_eq!(params.unwrap().0, [(name, value)]);
+        }
     }
 }

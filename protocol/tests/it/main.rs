@@ -5,3 +5,4 @@
 mod body;
 mod golden;
 mod grammar;
+mod properties;
