@@ -8,10 +8,12 @@
 //! - [`process`]: one process, its announced address, and the signals one can send it.
 //! - [`binary`]: where the binaries are, and whether they are as new as their sources.
 //! - [`peer`]: the real chat server that stands for a language model.
+//! - [`small_disk`]: a real file system that can be full or read-only.
 //! - [`wait`]: waiting for something to become true.
 
 pub mod binary;
 pub mod peer;
 pub mod process;
+pub mod small_disk;
 pub mod system;
 pub mod wait;

@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{binary, wait::PATIENCE};
+use crate::{binary, small_disk::SmallDisk, wait::PATIENCE};
 
 /// A running daemon; killed when dropped.
 pub struct Process {
@@ -35,9 +35,28 @@ impl Process {
     ///
     /// When it ends or stays silent instead; carries what it logged.
     pub async fn start(name: &str, folder: &Path, settings: &[(&str, String)]) -> Result<Self> {
+        Self::start_by(Command::new(binary::find(name)?), name, folder, settings).await
+    }
+
+    /// The same where `disk` is mounted.
+    pub async fn start_on(
+        disk: &SmallDisk,
+        name: &str,
+        folder: &Path,
+        settings: &[(&str, String)],
+    ) -> Result<Self> {
+        Self::start_by(disk.command(binary::find(name)?), name, folder, settings).await
+    }
+
+    async fn start_by(
+        mut command: Command,
+        name: &str,
+        folder: &Path,
+        settings: &[(&str, String)],
+    ) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let stderr = File::options().create(true).append(true).open(&log)?;
-        let mut child = Command::new(binary::find(name)?)
+        let mut child = command
             .env_clear()
             .envs(settings.iter().map(|(key, value)| (key, value)))
             .current_dir(folder)

@@ -1,6 +1,6 @@
 //! What several system tests put into a hub, and how they connect to a relay.
 
-use std::{io::Write, time::Duration};
+use std::{io::Write, path::Path, time::Duration};
 
 use agent_tools::im::{Client, Config, Inbox, Outgoing};
 use protocol::{im, librarian};
@@ -60,6 +60,11 @@ pub(crate) fn connect(system: &System, contact_id: &str) -> (Client, Inbox) {
 /// Returns a message to the librarian.
 pub(crate) fn to_librarian(content: impl Into<String>) -> Outgoing {
     Outgoing::new(librarian::DEFAULT_CONTACT_ID.parse().unwrap(), content)
+}
+
+/// Returns the settings of a hub over this file, on a free port.
+pub(crate) fn hub_settings(db: &Path) -> [(&'static str, String); 2] {
+    [("KNOWHUB_ADDR", "127.0.0.1:0".to_owned()), ("KNOWHUB_DB", db.display().to_string())]
 }
 
 /// Says that a test is skipped for want of something outside the project.

@@ -4,10 +4,13 @@
 
 mod ask;
 mod crash;
+mod crash_under_load;
 mod fixtures;
+mod full_disk;
 mod peers;
 mod relay;
 mod skill;
 mod start;
 mod tidy;
+mod two_hubs;
 mod upload;
