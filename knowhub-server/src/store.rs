@@ -41,7 +41,7 @@ pub use error::OpenError;
 pub(crate) use experiences::Experience;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
-pub(crate) use knowledge::KnowledgeRow;
+pub(crate) use knowledge::{KnowledgeFilter, KnowledgeRow};
 pub(crate) use resources::Resource;
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 

@@ -5,6 +5,7 @@ mod bounds;
 mod experience;
 mod fault;
 mod knowledge;
+mod page;
 mod plain_texts;
 mod resource;
 
@@ -18,6 +19,7 @@ pub use knowledge::{
     Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
     NewKnowledge, Origin, Relationship, Signals,
 };
+pub use page::{MAX_PAGE_SIZE, Page};
 pub use plain_texts::{PlainTexts, WriteBody};
 pub use resource::ContentType;
 

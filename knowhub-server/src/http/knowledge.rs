@@ -1,5 +1,7 @@
 //! Reporting, showing and searching knowledge.
 
+pub(super) mod list;
+
 use axum::{
     Json,
     extract::{Path, State, rejection::PathRejection},
@@ -98,10 +100,6 @@ pub(super) async fn search_knowledge(
 
 impl FromParams for KnowledgeQuery {
     fn from_params(params: &Params) -> Result<Self, FieldFault> {
-        let tags = params.list("tags")?.into_iter().map(|tag| match tag.split_once(':') {
-            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-            None => Err(FieldFault::new("tags", "each must be name:value")),
-        });
         Ok(Self {
             q: params.query_text()?,
             top_k: params.number("top_k", DEFAULT_TOP_K, 1..=MAX_TOP_K)?,
@@ -109,7 +107,7 @@ impl FromParams for KnowledgeQuery {
             types: params.list("types")?,
             owners: params.list("owner")?,
             scopes: params.list("scopes")?,
-            tags: tags.collect::<Result<_, _>>()?,
+            tags: params.pairs("tags")?,
             all: params.flag("all")?,
         })
     }

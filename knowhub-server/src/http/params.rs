@@ -1,8 +1,35 @@
 //! Query parameters, decoded by hand so that a wrong one is named.
 
-use std::ops::RangeInclusive;
+use std::{mem, ops::RangeInclusive};
 
-use protocol::hub::{FieldFault, MAX_LIST_ITEMS, MAX_QUERY_CHARS};
+use protocol::hub::{FieldFault, MAX_LIST_ITEMS, MAX_PAGE_SIZE, MAX_QUERY_CHARS, Page};
+
+/// How many entries a page has unless a caller says otherwise.
+const DEFAULT_PAGE_SIZE: usize = 20;
+
+/// The highest number a page may have; a higher one is refused with 422.
+const MAX_PAGE: usize = 1_000_000;
+
+/// Which part of a list is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Paging {
+    /// The page, counted from 1.
+    pub(crate) page: u32,
+    /// How many entries a page has.
+    pub(crate) page_size: u32,
+}
+
+impl Paging {
+    /// Returns how many entries stand before this page.
+    pub(crate) fn offset(self) -> u32 {
+        (self.page - 1) * self.page_size
+    }
+
+    /// Returns the page with these entries of a list of `total`.
+    pub(crate) fn page_of<T>(self, results: Vec<T>, total: u64) -> Page<T> {
+        Page { results, total, page: self.page.into(), page_size: self.page_size.into() }
+    }
+}
 
 /// The parameters of a query string, in order; unknown ones are ignored.
 pub(super) struct Params(Vec<(String, String)>);
@@ -76,19 +103,56 @@ impl Params {
     }
 
     /// Returns the values of a parameter that may be given several times, each a list by comma.
+    ///
+    /// A comma that belongs to a value is written `\,`, and a backslash before a comma `\\`.
     pub(super) fn list(&self, name: &'static str) -> Result<Vec<String>, FieldFault> {
-        let values = self.all(name).flat_map(|value| value.split(','));
-        let values: Vec<String> =
-            values.map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        let values: Vec<String> = self
+            .all(name)
+            .flat_map(split_list)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+            .collect();
         if values.len() > MAX_LIST_ITEMS {
             return Err(FieldFault::new(name, format!("more than {MAX_LIST_ITEMS} values")));
         }
         Ok(values)
     }
 
+    /// Returns the values of a list whose entries are `name:value`.
+    pub(super) fn pairs(&self, name: &'static str) -> Result<Vec<(String, String)>, FieldFault> {
+        let pairs = self.list(name)?.into_iter().map(|pair| match pair.split_once(':') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => Err(FieldFault::new(name, "each must be name:value")),
+        });
+        pairs.collect()
+    }
+
+    /// Returns which page is asked for: `page` and `page_size`.
+    pub(super) fn paging(&self) -> Result<Paging, FieldFault> {
+        Ok(Paging {
+            page: self.number("page", 1, 1..=MAX_PAGE)? as u32,
+            page_size: self.number("page_size", DEFAULT_PAGE_SIZE, 1..=MAX_PAGE_SIZE)? as u32,
+        })
+    }
+
     fn all(&self, name: &'static str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// Splits at the commas that no backslash stands before.
+fn split_list(text: &str) -> Vec<String> {
+    let (mut values, mut value) = (Vec::new(), String::new());
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char {
+            ',' => values.push(mem::take(&mut value)),
+            '\\' => value.push(chars.next_if(|c| matches!(c, ',' | '\\')).unwrap_or('\\')),
+            _ => value.push(char),
+        }
+    }
+    values.push(value);
+    values
 }
 
 fn decode(text: &str) -> Option<String> {
@@ -161,13 +225,54 @@ mod tests {
         assert_eq!(params.flag("no"), Ok(false));
         assert!(params.flag("odd").is_err());
         assert_eq!(params.list("l").unwrap(), ["a", "b", "c"]);
+        for (query, expected) in [
+            (r"l=a\,b,c", &["a,b", "c"][..]),
+            (r"l=a\\,b", &[r"a\", "b"]),
+            (r"l=C:\dir\", &[r"C:\dir\"]),
+            (r"l=\,", &[","]),
+            ("l=,", &[]),
+            ("l=a&l=b", &["a", "b"]),
+        ] {
+            assert_eq!(Params::parse(query).unwrap().list("l").unwrap(), expected, "{query}");
+        }
         assert!(Params::parse(&format!("l={}", "a,".repeat(101))).unwrap().list("l").is_err());
+    }
+
+    #[test]
+    fn pages_and_pairs() {
+        let page = |query| Params::parse(query).and_then(|params| params.paging());
+        assert_eq!(page("page=3&page_size=100"), Ok(Paging { page: 3, page_size: 100 }));
+        assert_eq!(page(""), Ok(Paging { page: 1, page_size: 20 }));
+        for (query, field) in [
+            ("page=0", "page"),
+            ("page=1000001", "page"),
+            ("page=-1", "page"),
+            ("page_size=0", "page_size"),
+            ("page_size=101", "page_size"),
+            ("page_size=many", "page_size"),
+        ] {
+            assert_eq!(page(query).unwrap_err().field, field, "{query}");
+        }
+        let params = Params::parse("t=a:b:c,:&u=a").unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(params.pairs("t"), Ok(vec![pair("a", "b:c"), pair("", "")]));
+        assert_eq!(params.pairs("u").unwrap_err().field, "u");
     }
 
     proptest! {
         #[test]
         fn never_panics(query: String) {
-            let _ = Params::parse(&query).map(|params| params.query_text());
+            let _ = Params::parse(&query).map(|params| (params.query_text(), params.pairs("t")));
+        }
+
+        #[test]
+        fn any_value_can_stand_in_a_list(values in proptest::collection::vec("[^ ]+", 1..9)) {
+            let values: Vec<String> = values.iter().map(|value| value.trim().to_owned())
+                .filter(|value| !value.is_empty()).collect();
+            let escaped: Vec<String> = values.iter()
+                .map(|value| value.replace('\\', r"\\").replace(',', r"\,")).collect();
+            let params = Params(vec![("l".to_owned(), escaped.join(","))]);
+            prop_assert_eq!(params.list("l").unwrap(), values);
         }
 
         #[test]

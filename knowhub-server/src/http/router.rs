@@ -17,7 +17,7 @@ pub(crate) fn router(handles: Handles) -> Router {
     let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
-        .routes(routes!(knowledge::create_knowledge))
+        .routes(routes!(knowledge::create_knowledge, knowledge::list::list_knowledge))
         .routes(routes!(knowledge::search_knowledge))
         .routes(routes!(knowledge::show_knowledge))
         .with_state(handles)

@@ -1,5 +1,7 @@
 //! Knowledge records in the store.
 
+mod list;
+
 use std::rc::Rc;
 
 use protocol::{
@@ -10,6 +12,8 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Type, types::Value};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency};
+
+pub(crate) use list::KnowledgeFilter;
 
 /// How often an id is drawn again when it is taken; a burst of more than some 60,000 records within a second loses.
 const MAX_DRAWS: usize = 256;

@@ -9,6 +9,7 @@ mod experiences;
 mod harness;
 mod idempotency;
 mod knowledge;
+mod knowledge_list;
 mod listener;
 mod openapi;
 
