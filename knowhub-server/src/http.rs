@@ -5,6 +5,7 @@ mod error;
 mod experiences;
 mod extract;
 mod knowledge;
+mod metrics;
 mod openapi;
 mod params;
 mod request;
@@ -13,7 +14,11 @@ mod router;
 pub(crate) use error::Error;
 pub(crate) use router::router;
 
-use crate::{access::Gate, search::Search, store::Store};
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+
+use crate::{access::Gate, metrics::Metrics, search::Search, store::Store};
 
 /// What the handlers work with; cheap to clone.
 #[derive(Clone)]
@@ -21,4 +26,8 @@ pub(crate) struct Handles {
     pub(crate) store: Store,
     pub(crate) search: Search,
     pub(crate) gate: Gate,
+    /// What is counted.
+    pub(crate) metrics: Metrics,
+    /// The same with its names, for `GET /metrics`.
+    pub(crate) registry: Arc<Registry>,
 }

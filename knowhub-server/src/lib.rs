@@ -7,6 +7,7 @@
 //! - `access`: who calls, and what they may do.
 //! - `secrets`: what looks like a secret in text that everybody may read.
 //! - `blocking`: work that would hold up an async thread.
+//! - `metrics`: what the hub counts of itself.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
@@ -19,12 +20,13 @@ pub mod config;
 mod http;
 mod index;
 mod knowledge;
+mod metrics;
 mod search;
 mod secrets;
 mod store;
 mod text;
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::Router;
 use service::http::Guard;
@@ -37,6 +39,8 @@ pub use index::Error as IndexError;
 pub use store::OpenError;
 
 use access::Gate;
+use metrics::Metrics;
+use protocol::Timestamp;
 use search::{RecentRows, Search};
 use store::Store;
 
@@ -76,12 +80,12 @@ pub async fn serve(
     let hub = Hub::open(config)?;
     // After a crash a few rows are read anew, which takes no time; building all anew may take long,
     // and meanwhile reports are taken and searches are told to wait.
-    let _ = tokio::time::timeout(BUILD_PATIENCE, hub.search.built()).await;
+    let _ = tokio::time::timeout(BUILD_PATIENCE, hub.handles.search.built()).await;
     service::http::announce(&listener)?;
     let guard = Guard::new(config.knowhub_hosts.clone(), config.knowhub_origins.clone());
     let served = tokio::select! {
         served = service::http::serve(listener, hub.router(), guard, stop) => served.map_err(Error::Serve),
-        () = hub.store.writer_ended() => Err(Error::WriterEnded),
+        () = hub.handles.store.writer_ended() => Err(Error::WriterEnded),
     };
     hub.close().await;
     served
@@ -89,10 +93,8 @@ pub async fn serve(
 
 /// An open hub: store, indexes, and the tasks between them.
 pub struct Hub {
-    store: Store,
-    search: Search,
+    handles: http::Handles,
     recent: RecentRows,
-    gate: Gate,
     /// The tasks that bring the indexes after the store, and the tokens after their file.
     tasks: TaskTracker,
     /// Ends those tasks.
@@ -109,7 +111,10 @@ impl Hub {
         let gate = Gate::open(config)?;
         let recent = RecentRows::default();
         let publisher = recent.clone();
-        let store = Store::open(&config.knowhub_db, move |changes| publisher.publish(changes))?;
+        let metrics = Metrics::default();
+        let store = Store::open(&config.knowhub_db, metrics.commits.clone(), move |changes| {
+            publisher.publish(changes);
+        })?;
         let folder = store::beside(store.path(), ".index");
         let search = Search::open(
             store.clone(),
@@ -120,16 +125,14 @@ impl Hub {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
         gate.follow(&tasks, &stop);
-        Ok(Self { store, search, recent, gate, tasks, stop })
+        let registry = Arc::new(metrics.registry(Timestamp::now()));
+        let handles = http::Handles { store, search, gate, metrics, registry };
+        Ok(Self { handles, recent, tasks, stop })
     }
 
     /// Returns the hub's HTTP API, without the guard of the listener.
     pub fn router(&self) -> Router {
-        http::router(http::Handles {
-            store: self.store.clone(),
-            search: self.search.clone(),
-            gate: self.gate.clone(),
-        })
+        http::router(self.handles.clone())
     }
 
     /// Finishes the writes that were handed over and releases the store.
@@ -139,6 +142,6 @@ impl Hub {
         self.tasks.wait().await;
         // Nothing makes room any more, so the writer must not wait for it.
         self.recent.close();
-        self.store.close().await;
+        self.handles.store.close().await;
     }
 }

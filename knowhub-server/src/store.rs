@@ -45,6 +45,7 @@ pub(crate) use knowledge::{KnowledgeFilter, KnowledgeRow};
 pub(crate) use resources::Resource;
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 
+use crate::metrics::{CommitMetrics, Load};
 use readers::Readers;
 use writer::Writer;
 
@@ -68,11 +69,12 @@ impl Store {
     /// while it blocks, writers wait.
     pub(crate) fn open(
         path: &Path,
+        metrics: CommitMetrics,
         publish: impl Fn(Vec<Change>) + Send + 'static,
     ) -> Result<Self, OpenError> {
         let opened = file::open(path)?;
         let readers = Arc::new(Readers::new(opened.path));
-        let writer = Writer::start(opened.db, opened.lock, Box::new(publish))
+        let writer = Writer::start(opened.db, opened.lock, Box::new(publish), metrics)
             .map_err(|source| OpenError::Thread { source })?;
         Ok(Self { writer: Arc::new(writer), readers, identity: Arc::new(opened.identity) })
     }
@@ -96,6 +98,17 @@ impl Store {
     pub(crate) async fn close(&self) {
         self.readers.close();
         self.writer.close().await;
+    }
+
+    /// Returns how busy the store is right now.
+    pub(crate) fn load(&self) -> Load {
+        let (reads_running, reads_waiting) = self.readers.load();
+        Load {
+            writes_waiting: self.writer.waiting(),
+            reads_running,
+            reads_waiting,
+            ..Load::default()
+        }
     }
 
     /// Runs `work` in a transaction and returns its value once that is on disk.

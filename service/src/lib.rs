@@ -8,8 +8,10 @@
 //! - [`logging`]: structured logs on standard error.
 //! - [`file_lock`]: one process a file.
 //! - [`http`]: a listener that half-open and foreign requests cannot hurt.
+//! - [`metrics`]: what Prometheus reads of requests and process.
 
 pub mod file_lock;
 pub mod http;
 pub mod logging;
+pub mod metrics;
 pub mod process;

@@ -18,6 +18,8 @@ pub(super) async fn authenticate(
 ) -> Result<Response, Error> {
     let headers = request.headers().get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
     let principal = gate.admit(headers)?;
+    // The request's log lines name its principal.
+    tracing::Span::current().record("principal", &principal.name);
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)
 }

@@ -1,7 +1,7 @@
 //! Everything that can go wrong with a request, and the one place where it becomes a status and a code.
 
 use axum::{
-    Json,
+    Extension, Json,
     http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -150,7 +150,9 @@ impl IntoResponse for Error {
             _ => None,
         };
         let detail = ErrorDetail { code, message: self.message(status), field };
-        let mut response = (status, Json(ErrorBody { error: detail })).into_response();
+        // The code goes along as it is, for whoever counts and logs.
+        let mut response =
+            (status, Extension(code), Json(ErrorBody { error: detail })).into_response();
         if let Self::Refused(refusal) = &self {
             let (name, value) = match refusal.retry_after_secs() {
                 Some(secs) => (header::RETRY_AFTER, HeaderValue::from(secs)),

@@ -3,17 +3,19 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::{
-    extract::Request,
+    extract::{MatchedPath, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use protocol::hub::ErrorCode;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, field};
 use uuid::Uuid;
 
 use super::Error;
+use crate::metrics::Metrics;
 
 /// The header that carries the request's id, both ways.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -21,24 +23,39 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// The longest request id that is taken over from a client.
 const MAX_ID_BYTES: usize = 128;
 
-/// Gives the request an id, logs how it ended, and turns a panic into an answer.
+/// Gives the request an id, logs and counts how it ended, and turns a panic into an answer.
 ///
-/// The query string is never logged: it holds what people look for.
-pub(super) async fn observe(request: Request, next: Next) -> Response {
+/// Neither the path nor the query string is logged: they hold what people look for.
+pub(super) async fn observe(
+    State(metrics): State<Metrics>,
+    request: Request,
+    next: Next,
+) -> Response {
     let id = request_id(request.headers());
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("unmatched", MatchedPath::as_str).to_owned();
     let started = Instant::now();
-    let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
+    let span = tracing::info_span!(
+        "request",
+        request.id = id.to_str().unwrap_or_default(),
+        principal = field::Empty
+    );
     async move {
         let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         let mut response = answered.unwrap_or_else(|_| Error::Panicked.into_response());
         response.headers_mut().insert(REQUEST_ID, id);
+        let code = response.extensions().get::<ErrorCode>().copied();
+        if let Some(code) = code {
+            metrics.refused(code);
+        }
         let status = response.status().as_u16();
         let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
-        if path.starts_with("/api/") {
-            tracing::info!(%method, path, status, duration_ms, "answered");
+        // Whoever watches the hub asks for the other routes all the time.
+        if route.starts_with("/api/") || code.is_some() {
+            tracing::info!(%method, route, status, duration_ms, "answered");
         } else {
-            tracing::debug!(%method, path, status, duration_ms, "answered");
+            tracing::debug!(%method, route, status, duration_ms, "answered");
         }
         response
     }
@@ -69,7 +86,8 @@ mod tests {
         async fn panics() {
             panic!("a secret of the hub");
         }
-        let router = Router::new().route("/", get(panics)).layer(middleware::from_fn(observe));
+        let observed = middleware::from_fn_with_state(Metrics::default(), observe);
+        let router = Router::new().route("/", get(panics)).layer(observed);
         let request = Request::get("/").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         assert_eq!(response.status(), 500);

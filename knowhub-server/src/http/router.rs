@@ -5,21 +5,25 @@ use axum::{
     http::{Method, Uri},
     middleware,
 };
-use service::http::health_routes;
+use service::{http::health_routes, metrics::RequestMetrics};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Error, Handles, caller::authenticate, experiences, knowledge, openapi, request};
+use super::{
+    Error, Handles, caller::authenticate, experiences, knowledge, metrics, openapi, request,
+};
 
 /// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles) -> Router {
     let (search, gate) = (handles.search.clone(), handles.gate.clone());
+    let counts = handles.metrics.clone();
     let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
         .routes(routes!(knowledge::create_knowledge, knowledge::list::list_knowledge))
         .routes(routes!(knowledge::search_knowledge))
         .routes(routes!(knowledge::show_knowledge))
+        .routes(routes!(metrics::show_metrics))
         .with_state(handles)
         .split_for_parts();
     // Whatever is merged behind this line is open to everybody.
@@ -29,7 +33,8 @@ pub(crate) fn router(handles: Handles) -> Router {
         .merge(health_routes(move || search.ready()))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn(request::observe))
+        .layer(middleware::from_fn_with_state(counts.clone(), request::observe))
+        .layer(middleware::from_fn_with_state(counts.requests, RequestMetrics::measure))
 }
 
 async fn unknown_route(uri: Uri) -> Error {

@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use rusqlite::Connection;
@@ -19,6 +22,8 @@ pub(super) struct Readers {
     path: PathBuf,
     /// One for each read; held by the read itself, since its caller may leave before it ends.
     permits: Arc<Semaphore>,
+    /// How many reads wait for a permit.
+    waiting: AtomicUsize,
     /// Connections that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
 }
@@ -27,7 +32,7 @@ impl Readers {
     /// Makes a pool for the store at `path`; opens nothing yet.
     pub(super) fn new(path: PathBuf) -> Self {
         let permits = Arc::new(Semaphore::new(MAX_READERS));
-        Self { path, permits, idle: Mutex::new(Vec::new()) }
+        Self { path, permits, waiting: AtomicUsize::new(0), idle: Mutex::new(Vec::new()) }
     }
 
     /// Returns the store's file.
@@ -40,7 +45,9 @@ impl Readers {
         self: Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        let waiting = Waiting::new(&self);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
+        drop(waiting);
         let reading = blocking::run(move || {
             let _permit = permit;
             let db = match self.idle().pop() {
@@ -54,6 +61,12 @@ impl Readers {
         reading.await.unwrap_or(Err(Error::Closed))
     }
 
+    /// Returns how many reads run and how many wait.
+    pub(super) fn load(&self) -> (usize, usize) {
+        let running = MAX_READERS - self.permits.available_permits();
+        (running, self.waiting.load(Ordering::Relaxed))
+    }
+
     /// Refuses further reads and closes the idle connections.
     pub(super) fn close(&self) {
         self.permits.close();
@@ -62,5 +75,21 @@ impl Readers {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().expect("nobody panics while holding it")
+    }
+}
+
+/// A read that has no permit yet; its caller may leave at any time.
+struct Waiting(Arc<Readers>);
+
+impl Waiting {
+    fn new(readers: &Arc<Readers>) -> Self {
+        readers.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(readers))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

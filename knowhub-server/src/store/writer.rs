@@ -1,6 +1,6 @@
 //! The one writer: a thread that commits what waits for it together.
 
-use std::{io, sync::Mutex, thread};
+use std::{io, sync::Mutex, thread, time::Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 use service::file_lock::FileLock;
@@ -8,6 +8,7 @@ use service::logging::chain;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Change, Error};
+use crate::metrics::CommitMetrics;
 
 /// How many writes may wait for the writer; further ones wait for a place, in the order they came.
 const QUEUE_CAPACITY: usize = 1024;
@@ -79,10 +80,15 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which owns the connection and the lock until it ends.
-    pub(super) fn start(db: Connection, lock: FileLock, publish: Publish) -> io::Result<Self> {
+    pub(super) fn start(
+        db: Connection,
+        lock: FileLock,
+        publish: Publish,
+        metrics: CommitMetrics,
+    ) -> io::Result<Self> {
         let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
-            write_until_closed(db, received, &publish);
+            write_until_closed(db, received, &publish, &metrics);
             drop(lock);
         })?;
         Ok(Self { messages, thread: Mutex::new(Some(thread)) })
@@ -97,6 +103,11 @@ impl Writer {
         let job = Box::new(Write { work: Some(work), result: None, reply });
         self.messages.send(Message::Job(job)).await.map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Returns how many writes wait for the thread.
+    pub(super) fn waiting(&self) -> usize {
+        self.messages.max_capacity() - self.messages.capacity()
     }
 
     /// Waits until the thread takes no more messages.
@@ -122,6 +133,7 @@ fn write_until_closed(
     mut db: Connection,
     mut messages: mpsc::Receiver<Message>,
     publish: &Publish,
+    metrics: &CommitMetrics,
 ) {
     while let Some(first) = messages.blocking_recv() {
         let mut batch = Vec::new();
@@ -133,14 +145,24 @@ fn write_until_closed(
             }
             next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
         }
-        write_batch(&mut db, batch, publish);
+        write_batch(&mut db, batch, publish, metrics);
     }
 }
 
 /// Commits the jobs together; one that fails is undone alone.
-fn write_batch(db: &mut Connection, mut batch: Vec<Box<dyn Job>>, publish: &Publish) {
+fn write_batch(
+    db: &mut Connection,
+    mut batch: Vec<Box<dyn Job>>,
+    publish: &Publish,
+    metrics: &CommitMetrics,
+) {
     let mut changes = Vec::new();
+    let started = Instant::now();
     let committed = commit(db, &mut batch, &mut changes);
+    match &committed {
+        Ok(()) => metrics.committed(batch.len(), started.elapsed()),
+        Err(_) => metrics.failed(),
+    }
     match &committed {
         Ok(()) if changes.is_empty() => {}
         Ok(()) => publish(changes),
@@ -200,7 +222,7 @@ mod tests {
             sizes.iter().map(|size| job(*size)).unzip();
         let (published, told) = std::sync::mpsc::channel();
         let publish: Publish = Box::new(move |changes| published.send(changes).unwrap());
-        write_batch(db, jobs, &publish);
+        write_batch(db, jobs, &publish, &CommitMetrics::default());
         let rows = told.try_iter().flatten().map(|change| match change {
             Change::Deleted(deleted) => deleted.row,
             _ => panic!("only deletions are made here"),

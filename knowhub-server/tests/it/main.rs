@@ -11,6 +11,7 @@ mod idempotency;
 mod knowledge;
 mod knowledge_list;
 mod listener;
+mod metrics;
 mod openapi;
 
 #[test]

@@ -1,0 +1,22 @@
+//! The page that Prometheus reads.
+
+use axum::{extract::State, response::Response};
+use service::metrics::{CONTENT_TYPE, page};
+
+use super::{Error, Handles, caller::Reader, openapi::ReadErrors};
+
+/// Tells what the hub counts of itself, for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations",
+    responses(
+        (status = 200, body = String, content_type = CONTENT_TYPE, description = "In OpenMetrics' text format"),
+        ReadErrors,
+    )
+)]
+pub(super) async fn show_metrics(
+    State(handles): State<Handles>,
+    _: Reader,
+) -> Result<Response, Error> {
+    handles.metrics.load(handles.store.load());
+    Ok(page(&handles.registry))
+}

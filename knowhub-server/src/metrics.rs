@@ -1,0 +1,240 @@
+//! What the hub counts of itself, for `GET /metrics`; `docs/observability.md` tells what each number means.
+
+mod labels;
+
+use std::time::Duration;
+
+use llm::Usage;
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    registry::{Registry, Unit},
+};
+use protocol::{Timestamp, hub::ErrorCode};
+use service::metrics::{RequestMetrics, register_process};
+
+use labels::{Called, Code, Kind, Searched, Tokens};
+
+/// Upper bounds of the classes of commit durations, in seconds.
+const COMMIT_DURATIONS: [f64; 11] =
+    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+
+/// Upper bounds of the classes of writes per commit.
+const COMMIT_SIZES: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 512.0];
+
+/// Everything that is counted; clones share the counts.
+#[derive(Clone, Default)]
+pub(crate) struct Metrics {
+    /// The requests of the HTTP API.
+    pub(crate) requests: RequestMetrics,
+    /// The commits of the store's writer.
+    pub(crate) commits: CommitMetrics,
+    refused: Family<Code, Counter>,
+    searches: Family<Searched, Counter>,
+    withheld: Counter,
+    model_calls: Family<Called, Counter>,
+    model_tokens: Family<Tokens, Counter>,
+    model_cost: Counter<f64>,
+    demand_dropped: Counter,
+    rows: Family<Kind, Gauge>,
+    load: LoadMetrics,
+}
+
+/// What the store's writer counts.
+#[derive(Clone, Debug)]
+pub(crate) struct CommitMetrics {
+    sizes: Histogram,
+    durations: Histogram,
+    failed: Counter,
+}
+
+/// How busy the hub is at the moment of a reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Writes that wait for the store's writer.
+    pub(crate) writes_waiting: usize,
+    /// Reads from the store.
+    pub(crate) reads_running: usize,
+    /// Reads that wait for a connection.
+    pub(crate) reads_waiting: usize,
+    /// Searches.
+    pub(crate) searches_running: usize,
+    /// Searches that wait for a place.
+    pub(crate) searches_waiting: usize,
+    /// Things that were asked for and not found.
+    pub(crate) demand: usize,
+}
+
+#[derive(Clone, Default)]
+struct LoadMetrics {
+    writes_waiting: Gauge,
+    reads_running: Gauge,
+    reads_waiting: Gauge,
+    searches_running: Gauge,
+    searches_waiting: Gauge,
+    demand: Gauge,
+    index_rows_in_memory: Family<Kind, Gauge>,
+    index_lag: Family<Kind, Gauge>,
+}
+
+impl Default for CommitMetrics {
+    fn default() -> Self {
+        Self {
+            sizes: Histogram::new(COMMIT_SIZES),
+            durations: Histogram::new(COMMIT_DURATIONS),
+            failed: Counter::default(),
+        }
+    }
+}
+
+impl CommitMetrics {
+    /// Counts a commit of `writes` writes.
+    pub(crate) fn committed(&self, writes: usize, duration: Duration) {
+        self.sizes.observe(writes as f64);
+        self.durations.observe(duration.as_secs_f64());
+    }
+
+    /// Counts a commit that failed, with all its writes.
+    pub(crate) fn failed(&self) {
+        self.failed.inc();
+    }
+}
+
+impl Metrics {
+    /// Counts a search, and the results that it held back as irrelevant; `kind` is one of a few words.
+    pub(crate) fn searched(&self, kind: &'static str, found: usize, withheld: u64) {
+        let outcome = if found > 0 { "hit" } else { "miss" };
+        self.searches.get_or_create(&Searched { kind, outcome }).inc();
+        self.withheld.inc_by(withheld);
+    }
+
+    /// Counts a request that was refused or failed, by its code.
+    pub(crate) fn refused(&self, code: ErrorCode) {
+        self.refused.get_or_create(&Code::new(code)).inc();
+    }
+
+    /// Counts a call of the language model and what it used, `None` when it failed.
+    ///
+    /// `purpose` is one of a few words such as `rerank`.
+    pub(crate) fn model_called(&self, purpose: &'static str, used: Option<Usage>) {
+        let outcome = if used.is_some() { "answered" } else { "failed" };
+        self.model_calls.get_or_create(&Called { purpose, outcome }).inc();
+        let Some(used) = used else { return };
+        for (direction, count) in
+            [("prompt", used.prompt_tokens), ("completion", used.completion_tokens)]
+        {
+            self.model_tokens.get_or_create(&Tokens { purpose, direction }).inc_by(count);
+        }
+        // A counter never goes down, and what is no number would stay in it for ever.
+        let cost = used.cost.filter(|cost| cost.is_finite() && *cost > 0.0);
+        self.model_cost.inc_by(cost.unwrap_or_default());
+    }
+
+    /// Counts a miss that could not be remembered.
+    pub(crate) fn demand_dropped(&self) {
+        self.demand_dropped.inc();
+    }
+
+    /// Notes how many rows of a kind there are.
+    pub(crate) fn rows(&self, kind: &'static str, count: u64) {
+        self.rows.get_or_create(&Kind { kind }).set(count as i64);
+    }
+
+    /// Notes how busy the hub is now.
+    pub(crate) fn load(&self, load: Load) {
+        let gauges = &self.load;
+        for (gauge, count) in [
+            (&gauges.writes_waiting, load.writes_waiting),
+            (&gauges.reads_running, load.reads_running),
+            (&gauges.reads_waiting, load.reads_waiting),
+            (&gauges.searches_running, load.searches_running),
+            (&gauges.searches_waiting, load.searches_waiting),
+            (&gauges.demand, load.demand),
+        ] {
+            gauge.set(count as i64);
+        }
+    }
+
+    /// Notes how many rows of an index are in memory only, and how many changes behind the store it is.
+    pub(crate) fn index(&self, kind: &'static str, rows_in_memory: usize, lag: i64) {
+        let kind = Kind { kind };
+        self.load.index_rows_in_memory.get_or_create(&kind).set(rows_in_memory as i64);
+        self.load.index_lag.get_or_create(&kind).set(lag);
+    }
+
+    /// Returns a registry that names all counts.
+    pub(crate) fn registry(&self, started: Timestamp) -> Registry {
+        let mut registry = Registry::default();
+        let since_epoch = started.since(Timestamp::from_millis(0));
+        register_process(&mut registry, since_epoch);
+        let hub = registry.sub_registry_with_prefix("knowhub");
+        hub.register(
+            "build",
+            "The hub's version",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
+        self.requests.register(hub);
+        hub.register(
+            "errors",
+            "Requests that were refused or failed, by code",
+            self.refused.clone(),
+        );
+        hub.register(
+            "searches",
+            "Searches, by what they searched and found",
+            self.searches.clone(),
+        );
+        hub.register("withheld", "Results held back as irrelevant", self.withheld.clone());
+        hub.register("rows", "Stored rows, counted once a minute", self.rows.clone());
+        hub.register(
+            "demand_dropped",
+            "Misses that were not remembered",
+            self.demand_dropped.clone(),
+        );
+        self.register_models(hub);
+        self.commits.register(hub);
+        self.load.register(hub);
+        registry
+    }
+
+    fn register_models(&self, hub: &mut Registry) {
+        hub.register("model_calls", "Calls of the language model", self.model_calls.clone());
+        hub.register("model_tokens", "Tokens read and written by it", self.model_tokens.clone());
+        hub.register(
+            "model_cost",
+            "Their price, in the provider's currency",
+            self.model_cost.clone(),
+        );
+    }
+}
+
+impl CommitMetrics {
+    fn register(&self, hub: &mut Registry) {
+        hub.register("store_commit_writes", "Writes per commit", self.sizes.clone());
+        hub.register_with_unit(
+            "store_commit_duration",
+            "Time of a commit with its writes",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        hub.register("store_commits_failed", "Commits that failed", self.failed.clone());
+    }
+}
+
+impl LoadMetrics {
+    fn register(&self, hub: &mut Registry) {
+        for (name, help, gauge) in [
+            ("store_writes_waiting", "Writes that wait for the writer", &self.writes_waiting),
+            ("store_reads_running", "Reads from the store", &self.reads_running),
+            ("store_reads_waiting", "Reads that wait for a connection", &self.reads_waiting),
+            ("searches_running", "Searches that run", &self.searches_running),
+            ("searches_waiting", "Searches that wait for a place", &self.searches_waiting),
+            ("demand_entries", "Things asked for and not found", &self.demand),
+        ] {
+            hub.register(name, help, gauge.clone());
+        }
+        let help = "Rows that are not in the index on disk yet";
+        hub.register("index_rows_in_memory", help, self.index_rows_in_memory.clone());
+        let help = "Changes of the store that the index on disk does not have";
+        hub.register("index_lag", help, self.index_lag.clone());
+    }
+}

@@ -1,0 +1,46 @@
+//! The labels of the counts; each takes a few values, whatever callers send.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use protocol::hub::ErrorCode;
+
+/// A kind of row or search.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Kind {
+    pub(super) kind: &'static str,
+}
+
+/// What a search looked for, and whether it found any.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Searched {
+    pub(super) kind: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+/// Why a request was refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Code {
+    code: String,
+}
+
+impl Code {
+    /// Returns the code as clients read it.
+    pub(super) fn new(code: ErrorCode) -> Self {
+        let code = serde_json::to_value(code).ok();
+        let code = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("unknown");
+        Self { code: code.to_owned() }
+    }
+}
+
+/// What the language model was called for, and how that went.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Called {
+    pub(super) purpose: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+/// What the language model was called for, and whether it read or wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Tokens {
+    pub(super) purpose: &'static str,
+    pub(super) direction: &'static str,
+}
