@@ -95,3 +95,19 @@ CREATE TABLE demand (
     last_at  INTEGER NOT NULL,
     PRIMARY KEY (kind, wanted)
 ) STRICT, WITHOUT ROWID;
+
+-- Numbered in the order of the writes, so that the oldest answers can make room.
+CREATE TABLE idempotent_answers (
+    number     INTEGER PRIMARY KEY,
+    scope      TEXT NOT NULL,  -- principal, method and path
+    key        TEXT NOT NULL,
+    body_hash  BLOB NOT NULL,
+    answer     TEXT NOT NULL,  -- JSON
+    expires_at INTEGER NOT NULL,
+    UNIQUE (scope, key)
+) STRICT;
+
+INSERT INTO idempotent_answers (scope, key, body_hash, answer, expires_at)
+SELECT scope, key, body_hash, answer, expires_at FROM idempotency_keys ORDER BY expires_at;
+
+DROP TABLE idempotency_keys;

@@ -12,7 +12,7 @@
 //! | `evaluations` | verdicts on knowledge, each once | together with the counters of its record |
 //! | `feedback` | what users said a record should say | when a model worked it in |
 //! | `demand` | what was asked for and not found | some time after the miss |
-//! | `idempotency_keys` | answers already given, for 24 hours | together with the write that they answer |
+//! | `idempotent_answers` | answers already given, for 24 hours | together with the write that they answer |
 //!
 //! One thread writes; what waits for it is committed together, and nobody gets an answer before the commit.
 //! Readers are separate read-only connections that neither block nor are blocked.

@@ -11,7 +11,10 @@ use super::Error;
 /// How long an answer is kept; a client that repeats itself later writes a second time.
 const KEEP: Duration = Duration::from_hours(24);
 
-/// How many expired answers a write clears away, so that no write pays for many.
+/// How many answers are kept; a client that repeats itself after as many later ones writes a second time.
+const MAX_ANSWERS: i64 = 1_000_000;
+
+/// How many old answers a write clears away, so that no write pays for many.
 const CLEAR_AT_ONCE: i64 = 16;
 
 /// What makes two requests the same.
@@ -44,7 +47,6 @@ pub(super) fn once<T: Serialize + DeserializeOwned>(
     let Some(request) = request else {
         return Ok(Written { answer: write()?, replayed: false });
     };
-    clear_expired(db, now)?;
     if let Some((body_hash, answer)) = find_answer(db, request, now)? {
         if body_hash != request.body_hash {
             return Err(Error::KeyReused);
@@ -53,7 +55,8 @@ pub(super) fn once<T: Serialize + DeserializeOwned>(
         return Ok(Written { answer, replayed: true });
     }
     let answer = write()?;
-    insert_answer(db, request, &answer, now)?;
+    let number = insert_answer(db, request, &answer, now)?;
+    clear_old(db, number - MAX_ANSWERS, now)?;
     Ok(Written { answer, replayed: false })
 }
 
@@ -64,7 +67,7 @@ fn find_answer(
 ) -> Result<Option<([u8; 32], String)>, Error> {
     let found = db
         .prepare_cached(
-            "SELECT body_hash, answer FROM idempotency_keys
+            "SELECT body_hash, answer FROM idempotent_answers
              WHERE scope = ?1 AND key = ?2 AND expires_at > ?3",
         )?
         .query_row((&request.scope, &request.key, now.as_millis()), |row| {
@@ -79,10 +82,10 @@ fn insert_answer<T: Serialize>(
     request: &IdempotentRequest,
     answer: &T,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<i64, Error> {
     let answer = serde_json::to_string(answer).expect("an answer of the hub is plain JSON");
     db.prepare_cached(
-        "INSERT OR REPLACE INTO idempotency_keys (scope, key, body_hash, answer, expires_at)
+        "INSERT OR REPLACE INTO idempotent_answers (scope, key, body_hash, answer, expires_at)
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((
@@ -92,15 +95,17 @@ fn insert_answer<T: Serialize>(
         answer,
         now.after(KEEP).as_millis(),
     ))?;
-    Ok(())
+    Ok(db.last_insert_rowid())
 }
 
-fn clear_expired(db: &Connection, now: Timestamp) -> Result<(), Error> {
+/// Looks at the oldest answers, and clears away those that have expired or are numbered up to `last`.
+fn clear_old(db: &Connection, last: i64, now: Timestamp) -> Result<(), Error> {
     db.prepare_cached(
-        "DELETE FROM idempotency_keys WHERE (scope, key) IN (
-             SELECT scope, key FROM idempotency_keys WHERE expires_at <= ?1 LIMIT ?2)",
+        "DELETE FROM idempotent_answers
+         WHERE number IN (SELECT number FROM idempotent_answers ORDER BY number LIMIT ?1)
+           AND (number <= ?2 OR expires_at <= ?3)",
     )?
-    .execute((now.as_millis(), CLEAR_AT_ONCE))?;
+    .execute((CLEAR_AT_ONCE, last, now.as_millis()))?;
     Ok(())
 }
 
@@ -112,10 +117,19 @@ mod tests {
         IdempotentRequest { scope: "me POST /here".into(), key: key.into(), body_hash: [body; 32] }
     }
 
-    #[test]
-    fn an_answer_is_repeated_for_a_day() {
+    fn store() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let db = super::super::file::open(&folder.path().join("hub.db")).unwrap().db;
+        (folder, db)
+    }
+
+    fn count(db: &Connection) -> i64 {
+        db.query_row("SELECT count(*) FROM idempotent_answers", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_repeated_for_a_day() {
+        let (_folder, db) = store();
         let now = Timestamp::from_millis(0);
         let ask =
             |key, body, now, fresh: u64| once(&db, Some(&request(key, body)), now, || Ok(fresh));
@@ -124,12 +138,34 @@ mod tests {
         assert_eq!(ask("a", 1, now, 2).unwrap(), Written { answer: 1, replayed: true });
         assert!(matches!(ask("a", 2, now, 3), Err(Error::KeyReused)));
         assert_eq!(ask("b", 2, now, 4).unwrap(), Written { answer: 4, replayed: false });
-        assert_eq!(
-            ask("a", 2, now.after(KEEP), 5).unwrap(),
-            Written { answer: 5, replayed: false }
-        );
-        let kept: i64 =
-            db.query_row("SELECT count(*) FROM idempotency_keys", [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, 1, "expired answers are cleared");
+        let later = now.after(KEEP);
+        assert_eq!(ask("a", 2, later, 5).unwrap(), Written { answer: 5, replayed: false });
+        assert_eq!(count(&db), 1, "expired answers are cleared");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_its_key_free() {
+        let (_folder, db) = store();
+        let now = Timestamp::from_millis(0);
+        let request = request("a", 1);
+        let failed = once(&db, Some(&request), now, || Err::<u64, _>(Error::NoFreeId));
+        assert!(matches!(failed, Err(Error::NoFreeId)));
+        let written = once(&db, Some(&request), now, || Ok(7)).unwrap();
+        assert_eq!(written, Written { answer: 7, replayed: false });
+    }
+
+    #[test]
+    fn the_oldest_answers_make_room() {
+        let (_folder, db) = store();
+        let now = Timestamp::from_millis(0);
+        for key in 0..40 {
+            insert_answer(&db, &request(&format!("k{key}"), 1), &key, now).unwrap();
+        }
+        clear_old(&db, 10, now).unwrap();
+        assert_eq!(count(&db), 30);
+        assert!(find_answer(&db, &request("k9", 1), now).unwrap().is_none());
+        assert!(find_answer(&db, &request("k10", 1), now).unwrap().is_some());
+        clear_old(&db, 40, now).unwrap();
+        assert_eq!(count(&db), 30 - CLEAR_AT_ONCE, "no write pays for many");
     }
 }

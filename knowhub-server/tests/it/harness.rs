@@ -39,7 +39,13 @@ impl TestHub {
 
     /// Starts on a folder that an earlier hub left, and waits until it is ready.
     pub(crate) async fn start_in(folder: TempDir) -> Self {
-        let hub = Hub::open(&config(&folder)).unwrap();
+        let config = config(&folder);
+        Self::start_with(folder, &config).await
+    }
+
+    /// The same with these settings, which name a store in the folder.
+    pub(crate) async fn start_with(folder: TempDir, config: &Config) -> Self {
+        let hub = Hub::open(config).unwrap();
         let router = hub.router();
         let started = Self { folder, hub, router };
         until(async || started.get("/readyz").await.status == StatusCode::OK).await;

@@ -1,48 +1,168 @@
 //! Idempotency keys: the same write again changes nothing, another one under the same key is refused.
 
-use axum::http::StatusCode;
-use serde_json::json;
+use axum::{
+    body::Body,
+    http::{Request, StatusCode},
+};
+use clap::Parser;
+use futures_util::future::join_all;
+use knowhub_server::Config;
+use serde_json::{Value, json};
 
-use crate::harness::TestHub;
+use crate::harness::{Answer, TestHub};
+
+/// `POST` routes that take no key, since they write nothing of their own or do so once by themselves.
+const WITHOUT_KEY: [&str; 0] = [];
+
+/// Two callers who may do everything.
+const TOKENS: &str = "ann:admin:a-token-of-sixteen-bytes,bob:admin:b-token-of-sixteen-bytes";
+const ANN: &str = "a-token-of-sixteen-bytes";
+const BOB: &str = "b-token-of-sixteen-bytes";
+
+/// A hub with tokens, and a second connection that tells whether anything was written.
+struct Watched {
+    hub: TestHub,
+    db: rusqlite::Connection,
+}
+
+impl Watched {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let args = ["knowhub-server", "--knowhub-db", path.to_str().unwrap()];
+        let config = Config::parse_from([&args[..], &["--knowhub-tokens", TOKENS]].concat());
+        let hub = TestHub::start_with(folder, &config).await;
+        Self { hub, db: rusqlite::Connection::open(path).unwrap() }
+    }
+
+    async fn post(&self, token: &str, path: &str, key: &str, body: &Value) -> Answer {
+        let token = format!("Bearer {token}");
+        self.hub.post_with(path, body, &[("authorization", &token), ("idempotency-key", key)]).await
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let request = Request::get(path).header("authorization", format!("Bearer {ANN}"));
+        let answer = self.hub.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {answer:?}");
+        answer.body
+    }
+
+    /// Returns a number that changes with every commit that changes anything.
+    fn commits(&self) -> i64 {
+        self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap()
+    }
+
+    /// Returns every `POST` of the API that takes a key.
+    async fn routes(&self) -> Vec<String> {
+        let document = self.get("/api/openapi.json").await;
+        let paths = document["paths"].as_object().unwrap().iter();
+        let routes = paths.filter(|(_, item)| item.get("post").is_some());
+        routes
+            .map(|(path, _)| path.clone())
+            .filter(|path| !WITHOUT_KEY.contains(&path.as_str()))
+            .collect()
+    }
+
+    /// Returns a path of this route and `count` different bodies that it takes.
+    async fn requests(&self, route: &str, count: usize) -> (String, Vec<Value>) {
+        let body: Box<dyn Fn(usize) -> Value> = match route {
+            "/api/experience" => {
+                Box::new(|index| json!({ "name": "uv", "task": index.to_string() }))
+            }
+            "/api/knowledge" => {
+                Box::new(|index| json!({ "task": index.to_string(), "content": "很快" }))
+            }
+            _ => panic!("{route} is missing here: say what it takes, or why it takes no key"),
+        };
+        (route.to_owned(), (0..count).map(body).collect())
+    }
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    answer.headers.get("idempotent-replay").is_some_and(|value| value == "true")
+}
 
 #[tokio::test]
-async fn a_repeated_write_gets_the_answer_it_had() {
-    let hub = TestHub::start().await;
-    let body = json!({ "name": "uv", "task": "安装依赖", "content": "很快" });
-    let other = json!({ "name": "uv", "task": "别的事", "content": "很快" });
-    let key = [("idempotency-key", "k-1")];
-    for path in ["/api/experience", "/api/knowledge"] {
-        let first = hub.post_with(path, &body, &key).await;
-        assert_eq!(first.status, StatusCode::CREATED);
-        assert!(!first.headers.contains_key("idempotent-replay"));
+async fn every_write_is_done_once_under_its_key() {
+    let watched = Watched::start().await;
+    let routes = watched.routes().await;
+    assert!(routes.len() >= 2, "{routes:?}");
+    for route in &routes {
+        // The same key on every route: each holds for its own path only.
+        let (path, bodies) = watched.requests(route, 2).await;
+        let before = watched.commits();
+        let first = watched.post(ANN, &path, "k", &bodies[0]).await;
+        assert!(first.status.is_success() && !is_replay(&first), "{route}: {first:?}");
 
-        let again = hub.post_with(path, &body, &key).await;
-        assert_eq!(again.status, StatusCode::CREATED);
-        assert_eq!(again.body, first.body);
-        assert_eq!(again.headers["idempotent-replay"], "true");
+        let commits = watched.commits();
+        assert_ne!(commits, before, "{route}: a write is seen");
+        let again = watched.post(ANN, &path, "k", &bodies[0]).await;
+        assert_eq!((again.status, &again.body), (first.status, &first.body), "{route}");
+        assert!(is_replay(&again), "{route}: {again:?}");
+        let other = watched.post(ANN, &path, "k", &bodies[1]).await;
+        assert_eq!(other.status, StatusCode::CONFLICT, "{route}: {other:?}");
+        assert_eq!(other.body["error"]["code"], "conflict", "{route}");
+        assert_eq!(watched.commits(), commits, "{route}: nothing more was written");
 
-        let conflict = hub.post_with(path, &other, &key).await;
-        assert_eq!(conflict.status, StatusCode::CONFLICT);
-        assert_eq!(conflict.body["error"]["code"], "conflict");
+        let stranger = watched.post(BOB, &path, "k", &bodies[1]).await;
+        assert!(!is_replay(&stranger), "{route}: {stranger:?}");
+        assert_ne!(stranger.body["error"]["code"], "conflict", "{route}: the key is another's");
     }
-    let found = hub.find("/api/search", &[("q", "安装依赖")]).await.body;
-    assert_eq!(found["results"][0]["experience_count"], 1);
-    assert_eq!(hub.ids("安装依赖").await.len(), 1);
+    watched.hub.stop().await;
+}
 
+#[tokio::test]
+async fn a_refused_write_leaves_its_key_free() {
+    let watched = Watched::start().await;
+    for route in &watched.routes().await {
+        let (path, bodies) = watched.requests(route, 1).await;
+        let refused = watched.post(ANN, &path, "k", &json!([])).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{route}: {refused:?}");
+        let written = watched.post(ANN, &path, "k", &bodies[0]).await;
+        assert!(written.status.is_success() && !is_replay(&written), "{route}: {written:?}");
+    }
+    watched.hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_at_the_same_time_write_once() {
+    let watched = Watched::start().await;
+    for route in &watched.routes().await {
+        let (path, bodies) = watched.requests(route, 1).await;
+        let repeats = (0..32).map(|_| watched.post(ANN, &path, "k", &bodies[0]));
+        let answers = join_all(repeats).await;
+        assert!(answers[0].status.is_success(), "{route}: {:?}", answers[0]);
+        for answer in &answers {
+            assert_eq!((answer.status, &answer.body), (answers[0].status, &answers[0].body));
+        }
+        assert_eq!(answers.iter().filter(|answer| !is_replay(answer)).count(), 1, "{route}");
+    }
+    watched.hub.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_outlives_its_hub() {
+    let hub = TestHub::start().await;
+    let body = json!({ "name": "uv", "task": "安装依赖" });
+    let first = hub.post_with("/api/experience", &body, &[("idempotency-key", "k")]).await;
     let hub = TestHub::start_in(hub.stop().await).await;
-    let again = hub.post_with("/api/experience", &body, &key).await;
-    assert_eq!(again.headers["idempotent-replay"], "true", "it survives a restart");
+    let again = hub.post_with("/api/experience", &body, &[("idempotency-key", "k")]).await;
+    assert!(is_replay(&again) && again.body == first.body, "{again:?}");
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn repeats_at_the_same_time_write_once() {
+async fn a_sender_that_left_before_the_answer_finds_its_write_done() {
     let hub = TestHub::start().await;
     let body = json!({ "name": "uv", "task": "安装依赖" });
-    let repeats =
-        (0..16).map(|_| hub.post_with("/api/experience", &body, &[("idempotency-key", "k")]));
-    let answers = futures_util::future::join_all(repeats).await;
-    assert!(answers.iter().all(|answer| answer.body == answers[0].body));
+    let key = [("idempotency-key", "k")];
+    let mut left = Box::pin(hub.post_with("/api/experience", &body, &key));
+    // Far enough to hand the write over, and then gone.
+    assert!(futures_util::poll!(&mut left).is_pending());
+    drop(left);
+    let again = hub.post_with("/api/experience", &body, &key).await;
+    assert_eq!(again.status, StatusCode::CREATED);
+    assert!(is_replay(&again), "{again:?}");
     let found = hub.find("/api/search", &[("q", "uv")]).await.body;
     assert_eq!(found["results"][0]["experience_count"], 1);
     hub.stop().await;
