@@ -6,6 +6,8 @@ use secrecy::SecretString;
 
 use service::logging::Logging;
 
+use crate::lookups::SearchLog;
+
 /// The settings of one hub.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
@@ -72,6 +74,10 @@ pub struct Config {
         value_parser = clap::value_parser!(u8).range(1..=20),
     )]
     pub search_recall_factor: u8,
+
+    /// What the log has of each search: its text with likely secrets cut out, or its length alone.
+    #[arg(long, env = "SEARCH_LOG", value_name = "SEARCH_LOG", default_value = "redacted")]
+    pub search_log: SearchLog,
 
     #[command(flatten)]
     #[expect(

@@ -1,6 +1,7 @@
 //! The HTTP API: what comes in is read and checked here, what goes out is written here.
 
 mod caller;
+mod demand;
 mod error;
 mod experiences;
 mod extract;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 
-use crate::{access::Gate, metrics::Metrics, search::Search, store::Store};
+use crate::{access::Gate, lookups::Lookups, metrics::Metrics, search::Search, store::Store};
 
 /// What the handlers work with; cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct Handles {
     pub(crate) store: Store,
     pub(crate) search: Search,
     pub(crate) gate: Gate,
+    /// What is noted of searches and misses.
+    pub(crate) lookups: Lookups,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// The same with its names, for `GET /metrics`.

@@ -7,6 +7,8 @@
 //! - `access`: who calls, and what they may do.
 //! - `secrets`: what looks like a secret in text that everybody may read.
 //! - `blocking`: work that would hold up an async thread.
+//! - `lookups`: what is noted of every search.
+//! - `demand`: what was asked for and not found.
 //! - `metrics`: what the hub counts of itself.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
@@ -17,9 +19,11 @@
 mod access;
 mod blocking;
 pub mod config;
+mod demand;
 mod http;
 mod index;
 mod knowledge;
+mod lookups;
 mod metrics;
 mod search;
 mod secrets;
@@ -36,9 +40,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use access::{AccessError, TokensFault};
 pub use config::Config;
 pub use index::Error as IndexError;
+pub use lookups::SearchLog;
 pub use store::OpenError;
 
 use access::Gate;
+use demand::Demand;
+use lookups::Lookups;
 use metrics::Metrics;
 use protocol::Timestamp;
 use search::{RecentRows, Search};
@@ -95,7 +102,7 @@ pub async fn serve(
 pub struct Hub {
     handles: http::Handles,
     recent: RecentRows,
-    /// The tasks that bring the indexes after the store, and the tokens after their file.
+    /// The tasks that bring the indexes after the store and the tokens after their file, and those that count.
     tasks: TaskTracker,
     /// Ends those tasks.
     stop: CancellationToken,
@@ -125,8 +132,12 @@ impl Hub {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
         gate.follow(&tasks, &stop);
+        let demand = Demand::new(store.clone(), metrics.clone());
+        tasks.spawn(demand.clone().follow(stop.clone()));
+        tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
+        let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = Arc::new(metrics.registry(Timestamp::now()));
-        let handles = http::Handles { store, search, gate, metrics, registry };
+        let handles = http::Handles { store, search, gate, lookups, metrics, registry };
         Ok(Self { handles, recent, tasks, stop })
     }
 

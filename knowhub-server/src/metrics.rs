@@ -1,6 +1,7 @@
 //! What the hub counts of itself, for `GET /metrics`; `docs/observability.md` tells what each number means.
 
 mod labels;
+pub(crate) mod rows;
 
 use std::time::Duration;
 
@@ -60,8 +61,6 @@ pub(crate) struct Load {
     pub(crate) searches_running: usize,
     /// Searches that wait for a place.
     pub(crate) searches_waiting: usize,
-    /// Things that were asked for and not found.
-    pub(crate) demand: usize,
 }
 
 #[derive(Clone, Default)]
@@ -71,7 +70,6 @@ struct LoadMetrics {
     reads_waiting: Gauge,
     searches_running: Gauge,
     searches_waiting: Gauge,
-    demand: Gauge,
     index_rows_in_memory: Family<Kind, Gauge>,
     index_lag: Family<Kind, Gauge>,
 }
@@ -135,8 +133,8 @@ impl Metrics {
     }
 
     /// Notes how many rows of a kind there are.
-    pub(crate) fn rows(&self, kind: &'static str, count: u64) {
-        self.rows.get_or_create(&Kind { kind }).set(count as i64);
+    pub(crate) fn rows(&self, kind: &'static str, count: i64) {
+        self.rows.get_or_create(&Kind { kind }).set(count);
     }
 
     /// Notes how busy the hub is now.
@@ -148,7 +146,6 @@ impl Metrics {
             (&gauges.reads_waiting, load.reads_waiting),
             (&gauges.searches_running, load.searches_running),
             (&gauges.searches_waiting, load.searches_waiting),
-            (&gauges.demand, load.demand),
         ] {
             gauge.set(count as i64);
         }
@@ -228,7 +225,6 @@ impl LoadMetrics {
             ("store_reads_waiting", "Reads that wait for a connection", &self.reads_waiting),
             ("searches_running", "Searches that run", &self.searches_running),
             ("searches_waiting", "Searches that wait for a place", &self.searches_waiting),
-            ("demand_entries", "Things asked for and not found", &self.demand),
         ] {
             hub.register(name, help, gauge.clone());
         }

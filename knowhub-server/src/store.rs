@@ -19,6 +19,7 @@
 //! All SQL of the hub stands below this module, and no type of the engine leaves it.
 
 mod change;
+mod demand;
 mod error;
 mod experiences;
 mod file;
@@ -27,6 +28,7 @@ mod knowledge;
 mod readers;
 mod resource_names;
 mod resources;
+mod row_counts;
 mod tombstones;
 mod versions;
 mod writer;
@@ -36,6 +38,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use rusqlite::Connection;
 
 pub(crate) use change::{Change, Identity};
+pub(crate) use demand::{MAX_DEMAND, Missed, Noticed};
 pub(crate) use error::Error;
 pub use error::OpenError;
 pub(crate) use experiences::Experience;

@@ -2,6 +2,7 @@
 
 mod body;
 mod bounds;
+mod demand;
 mod experience;
 mod fault;
 mod knowledge;
@@ -11,6 +12,7 @@ mod resource;
 
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub use bounds::{ListEntry, TagValue};
+pub use demand::{Demand, DemandKind};
 pub use experience::{
     ExperienceCreated, ExperienceHit, ExperienceSearch, NewExperience, ResourceHit,
 };

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use protocol::{
     Timestamp,
-    hub::{ExperienceCreated, ExperienceSearch, FieldFault, NewExperience},
+    hub::{DemandKind, ExperienceCreated, ExperienceSearch, FieldFault, NewExperience},
 };
 
 use super::{
@@ -55,8 +55,7 @@ pub(super) async fn search_experiences(
     QueryParams(query): QueryParams<ExperienceQuery>,
 ) -> Result<Json<ExperienceSearch>, Error> {
     let found = handles.search.experiences(&query).await?;
-    let (query_chars, names) = (query.q.chars().count(), found.results.len());
-    tracing::info!(query_chars, names, "experiences searched");
+    handles.lookups.searched(DemandKind::ExperienceSearch, &query.q, found.results.len(), 0);
     Ok(Json(found))
 }
 

@@ -8,7 +8,10 @@ use axum::{
 };
 use protocol::{
     KnowledgeId, Timestamp,
-    hub::{FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K, NewKnowledge},
+    hub::{
+        DemandKind, FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K,
+        NewKnowledge,
+    },
 };
 
 use super::{
@@ -88,13 +91,8 @@ pub(super) async fn search_knowledge(
     QueryParams(query): QueryParams<KnowledgeQuery>,
 ) -> Result<Json<KnowledgeSearch>, Error> {
     let found = handles.search.knowledge(&query).await?;
-    let query_chars = query.q.chars().count();
-    tracing::info!(
-        query_chars,
-        count = found.count,
-        withheld = found.withheld,
-        "knowledge searched"
-    );
+    let relevant = found.results.iter().filter(|hit| hit.relevant).count();
+    handles.lookups.searched(DemandKind::KnowledgeSearch, &query.q, relevant, found.withheld);
     Ok(Json(found))
 }
 

@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Error, Handles, caller::authenticate, experiences, knowledge, metrics, openapi, request,
+    Error, Handles, caller::authenticate, demand, experiences, knowledge, metrics, openapi, request,
 };
 
 /// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
@@ -23,6 +23,7 @@ pub(crate) fn router(handles: Handles) -> Router {
         .routes(routes!(knowledge::create_knowledge, knowledge::list::list_knowledge))
         .routes(routes!(knowledge::search_knowledge))
         .routes(routes!(knowledge::show_knowledge))
+        .routes(routes!(demand::list_demand))
         .routes(routes!(metrics::show_metrics))
         .with_state(handles)
         .split_for_parts();

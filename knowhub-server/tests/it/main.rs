@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod concurrency;
+mod demand;
 mod durability;
 mod errors;
 mod experiences;
