@@ -3,6 +3,7 @@
 mod experiences;
 mod follow;
 mod knowledge;
+mod places;
 mod relevance;
 
 use std::{path::Path, sync::Arc};
@@ -11,6 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use experiences::ExperienceQuery;
 pub(crate) use knowledge::KnowledgeQuery;
+use places::Places;
 
 use crate::{
     blocking,
@@ -27,6 +29,9 @@ pub(crate) enum Error {
     /// The index could not be searched.
     #[error(transparent)]
     Index(#[from] index::Error),
+    /// Too many searches wait for a place already.
+    #[error("too many searches at once; try again in a moment")]
+    Crowded,
 }
 
 impl From<blocking::Closed> for Error {
@@ -71,6 +76,8 @@ pub(crate) struct Search {
     store: Store,
     experiences: Index,
     knowledge: Index,
+    /// Where searches run.
+    places: Places,
     /// How many candidates a knowledge search recalls per result.
     recall_factor: usize,
 }
@@ -92,7 +99,7 @@ impl Search {
         )?;
         let knowledge =
             Index::open(&folder.join("knowledge"), Grams::Characters, recent.knowledge, identity)?;
-        Ok(Self { store, experiences, knowledge, recall_factor })
+        Ok(Self { store, experiences, knowledge, places: Places::new(), recall_factor })
     }
 
     /// Starts the tasks that bring the indexes after the store until `stop`.
@@ -104,6 +111,11 @@ impl Search {
         for (kind, index) in kinds {
             tasks.spawn(follow::follow(kind, self.store.clone(), index.clone(), stop.clone()));
         }
+    }
+
+    /// Returns how many searches run and how many wait for a place.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        self.places.load()
     }
 
     /// Tells whether every row of the store can be found.

@@ -102,9 +102,10 @@ impl Error {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }
             Self::Store(err) | Self::Search(search::Error::Store(err)) => of_store(err),
-            Self::Search(search::Error::Index(index::Error::Building | index::Error::Closed)) => {
-                (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
-            }
+            Self::Search(
+                search::Error::Crowded
+                | search::Error::Index(index::Error::Building | index::Error::Closed),
+            ) => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),
             Self::Search(search::Error::Index(_)) | Self::NoPrincipal | Self::Panicked => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
             }

@@ -4,6 +4,7 @@ use axum::{extract::State, response::Response};
 use service::metrics::{CONTENT_TYPE, page};
 
 use super::{Error, Handles, caller::Reader, openapi::ReadErrors};
+use crate::metrics::Load;
 
 /// Tells what the hub counts of itself, for Prometheus.
 #[utoipa::path(
@@ -17,6 +18,8 @@ pub(super) async fn show_metrics(
     State(handles): State<Handles>,
     _: Reader,
 ) -> Result<Response, Error> {
-    handles.metrics.load(handles.store.load());
+    let (searches_running, searches_waiting) = handles.search.load();
+    let load = Load { searches_running, searches_waiting, ..handles.store.load() };
+    handles.metrics.load(load);
     Ok(page(&handles.registry))
 }

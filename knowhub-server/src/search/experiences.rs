@@ -120,6 +120,7 @@ impl Search {
         &self,
         query: &ExperienceQuery,
     ) -> Result<ExperienceSearch, Error> {
+        let _place = self.places.take().await?;
         let frequencies = self.experiences.frequencies(Question::tokens(&query.q)).await?;
         let category = query.category.as_deref().map(|category| vec![category_label(category)]);
         let asked = Arc::new(Asked {

@@ -108,6 +108,7 @@ fn judged(
 impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
+        let _place = self.places.take().await?;
         let frequencies = self.knowledge.frequencies(Question::tokens(&query.q)).await?;
         let question = Question::new(&query.q, &frequencies);
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();

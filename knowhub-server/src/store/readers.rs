@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{Error, file};
-use crate::blocking;
+use crate::blocking::{self, Waiting};
 
 /// How many reads run at once; further ones wait for a connection, in the order they came.
 const MAX_READERS: usize = 4;
@@ -45,7 +45,7 @@ impl Readers {
         self: Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let waiting = Waiting::new(&self);
+        let waiting = Waiting::new(&self.waiting);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
         drop(waiting);
         let reading = blocking::run(move || {
@@ -75,21 +75,5 @@ impl Readers {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().expect("nobody panics while holding it")
-    }
-}
-
-/// A read that has no permit yet; its caller may leave at any time.
-struct Waiting(Arc<Readers>);
-
-impl Waiting {
-    fn new(readers: &Arc<Readers>) -> Self {
-        readers.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(readers))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
