@@ -20,11 +20,11 @@ pub struct Config {
     pub im_db: PathBuf,
 
     /// `Origin` headers that are let in, by comma; agents send none, and all others are refused.
-    #[arg(long, env = "IM_ORIGINS", value_name = "IM_ORIGINS", value_delimiter = ',')]
+    #[arg(long, env = "IM_ORIGINS", value_name = "IM_ORIGINS", value_parser = service::http::parse_origin, value_delimiter = ',')]
     pub im_origins: Vec<String>,
 
     /// Host names besides loopback that the relay answers to, by comma, without port.
-    #[arg(long, env = "IM_HOSTS", value_name = "IM_HOSTS", value_delimiter = ',')]
+    #[arg(long, env = "IM_HOSTS", value_name = "IM_HOSTS", value_parser = service::http::parse_host, value_delimiter = ',')]
     pub im_hosts: Vec<String>,
 
     #[command(flatten)]

@@ -30,11 +30,11 @@ pub struct Config {
     pub knowhub_db: PathBuf,
 
     /// Host names besides loopback that requests may name, by comma.
-    #[arg(long, env = "KNOWHUB_HOSTS", value_name = "KNOWHUB_HOSTS", value_delimiter = ',')]
+    #[arg(long, env = "KNOWHUB_HOSTS", value_name = "KNOWHUB_HOSTS", value_parser = service::http::parse_host, value_delimiter = ',')]
     pub knowhub_hosts: Vec<String>,
 
     /// Origins of pages that may call, by comma; without any, browsers are refused.
-    #[arg(long, env = "KNOWHUB_ORIGINS", value_name = "KNOWHUB_ORIGINS", value_delimiter = ',')]
+    #[arg(long, env = "KNOWHUB_ORIGINS", value_name = "KNOWHUB_ORIGINS", value_parser = service::http::parse_origin, value_delimiter = ',')]
     pub knowhub_origins: Vec<String>,
 
     /// Who may do what, as `name:role:token` by comma; roles are reader, writer, delegate, admin.

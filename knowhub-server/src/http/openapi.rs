@@ -3,6 +3,7 @@
 mod errors;
 
 use axum::Router;
+use service::http::REQUEST_ID;
 use utoipa::{
     OpenApi,
     openapi::{
@@ -19,7 +20,6 @@ use utoipa_swagger_ui::SwaggerUi;
 pub(super) use errors::{BodyErrors, NotFound, ReadErrors};
 
 use super::extract::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
-use super::request::REQUEST_ID;
 
 /// Where the document is served.
 const DOCUMENT_PATH: &str = "/api/openapi.json";

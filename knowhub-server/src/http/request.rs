@@ -4,24 +4,17 @@ use std::panic::AssertUnwindSafe;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use protocol::hub::ErrorCode;
+use service::http::{REQUEST_ID, request_id};
 use tokio::time::Instant;
 use tracing::{Instrument, field};
-use uuid::Uuid;
 
 use super::Error;
 use crate::metrics::Metrics;
-
-/// The header that carries the request's id, both ways.
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The longest request id that is taken over from a client.
-const MAX_ID_BYTES: usize = 128;
 
 /// Gives the request an id, logs and counts how it ended, and turns a panic into an answer.
 ///
@@ -61,17 +54,6 @@ pub(super) async fn observe(
     }
     .instrument(span)
     .await
-}
-
-/// Returns the client's own id when it is fit for a log, a new one otherwise.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let is_fit = |id: &&HeaderValue| {
-        (1..=MAX_ID_BYTES).contains(&id.len())
-            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-    };
-    headers.get(REQUEST_ID).filter(is_fit).cloned().unwrap_or_else(|| {
-        HeaderValue::try_from(Uuid::new_v4().to_string()).expect("a UUID is a valid header value")
-    })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use axum::{
 pub struct Guard {
     hosts: Vec<String>,
     origins: Vec<String>,
+    allows_own_pages: bool,
 }
 
 /// Why a request is refused before anything looks at it.
@@ -23,14 +24,20 @@ pub enum Refusal {
     #[error("the Host header must be a loopback address or a listed host")]
     Host,
     /// The request comes from a web page that is not listed.
-    #[error("requests with an Origin header are refused unless that origin is listed")]
+    #[error("the Origin header names a web page that is not listed")]
     Origin,
 }
 
 impl Guard {
     /// Returns a guard that also answers to `hosts` (without port) and `origins` (as browsers send them).
     pub fn new(hosts: Vec<String>, origins: Vec<String>) -> Self {
-        Self { hosts, origins }
+        Self { hosts, origins, allows_own_pages: false }
+    }
+
+    /// Answers also to pages that come from this very port, under the host that the request names.
+    #[must_use]
+    pub fn allow_own_pages(self) -> Self {
+        Self { allows_own_pages: true, ..self }
     }
 
     /// Checks one request's headers.
@@ -50,6 +57,7 @@ impl Guard {
         }
         match single(headers, &header::ORIGIN) {
             Some(origin) if self.origins.iter().any(|listed| listed == origin) => Ok(()),
+            Some(origin) if self.allows_own_pages && is_own(origin, host) => Ok(()),
             _ => Err(Refusal::Origin),
         }
     }
@@ -70,6 +78,12 @@ fn host_name(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
+/// Tells whether a page comes from the host that the request is sent to; the host was checked before.
+fn is_own(origin: &str, host: &str) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+}
+
 fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -88,9 +102,17 @@ impl IntoResponse for Refusal {
 mod tests {
     use super::*;
 
+    fn guard() -> Guard {
+        Guard::new(vec!["hub.example".into()], vec!["https://ui.example".into()])
+    }
+
     #[track_caller]
     fn check(headers: &[(&str, &str)], expected: &Result<(), Refusal>) {
-        let guard = Guard::new(vec!["hub.example".into()], vec!["https://ui.example".into()]);
+        check_with(&guard(), headers, expected);
+    }
+
+    #[track_caller]
+    fn check_with(guard: &Guard, headers: &[(&str, &str)], expected: &Result<(), Refusal>) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
@@ -125,5 +147,25 @@ mod tests {
         }
         let twice = [("host", "localhost"), ("origin", "https://ui.example"), ("origin", "null")];
         check(&twice, &Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn own_pages_are_answered_where_that_is_wanted() {
+        let own = [("host", "localhost:8000"), ("origin", "http://localhost:8000")];
+        check(&own, &Err(Refusal::Origin));
+        let guard = guard().allow_own_pages();
+        check_with(&guard, &own, &Ok(()));
+        let behind_proxy = [("host", "hub.example"), ("origin", "https://hub.example")];
+        check_with(&guard, &behind_proxy, &Ok(()));
+        for (host, origin, refusal) in [
+            ("localhost:8000", "http://localhost:8001", Refusal::Origin),
+            ("localhost:8000", "http://localhost", Refusal::Origin),
+            ("localhost:8000", "http://127.0.0.1:8000", Refusal::Origin),
+            ("localhost:8000", "null", Refusal::Origin),
+            ("localhost:8000", "file://localhost:8000", Refusal::Origin),
+            ("evil.example", "http://evil.example", Refusal::Host),
+        ] {
+            check_with(&guard, &[("host", host), ("origin", origin)], &Err(refusal));
+        }
     }
 }

@@ -30,7 +30,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Layer;
 
-use super::Guard;
+use super::{Guard, REQUEST_ID, request_id};
 
 /// What a hyper `Upgraded` of this server can be downcast to.
 pub type Io = TokioIo<TcpStream>;
@@ -83,7 +83,7 @@ pub fn require_loopback(setting: &str, addr: SocketAddr, has_tokens: bool) -> an
     anyhow::ensure!(
         has_tokens || addr.ip().is_loopback(),
         "{setting}={addr} can be reached from other machines, and no tokens are set; \
-         use a loopback address such as 127.0.0.1:{}",
+         set tokens where the service knows them, or use a loopback address such as 127.0.0.1:{}",
         addr.port()
     );
     Ok(())
@@ -190,8 +190,11 @@ async fn check_request(State(guard): State<Guard>, request: Request, next: Next)
     match guard.check(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
-            tracing::debug!(%refusal, "request refused");
-            refusal.into_response()
+            let id = request_id(request.headers());
+            tracing::debug!(request.id = id.to_str().unwrap_or_default(), %refusal, "request refused");
+            let mut response = refusal.into_response();
+            response.headers_mut().insert(REQUEST_ID, id);
+            response
         }
     }
 }

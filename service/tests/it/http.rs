@@ -61,6 +61,7 @@ async fn health_is_told_and_foreign_requests_are_refused() {
         let refused = harness.get("/healthz", headers).await;
         assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
         assert!(refused.contains(r#""code":"forbidden""#), "{refused}");
+        assert!(refused.contains("x-request-id: "), "{refused}");
     }
     harness.stop().await;
 }
