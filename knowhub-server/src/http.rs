@@ -1,6 +1,7 @@
 //! The HTTP API: what comes in is read and checked here, what goes out is written here.
 
 mod caller;
+mod cors;
 mod demand;
 mod error;
 mod experiences;

@@ -89,7 +89,9 @@ pub async fn serve(
     // and meanwhile reports are taken and searches are told to wait.
     let _ = tokio::time::timeout(BUILD_PATIENCE, hub.handles.search.built()).await;
     service::http::announce(&listener)?;
-    let guard = Guard::new(config.knowhub_hosts.clone(), config.knowhub_origins.clone());
+    // The hub's own page, `/docs`, calls it.
+    let guard =
+        Guard::new(config.knowhub_hosts.clone(), config.knowhub_origins.clone()).allow_own_pages();
     let served = tokio::select! {
         served = service::http::serve(listener, hub.router(), guard, stop) => served.map_err(Error::Serve),
         () = hub.handles.store.writer_ended() => Err(Error::WriterEnded),
@@ -102,6 +104,8 @@ pub async fn serve(
 pub struct Hub {
     handles: http::Handles,
     recent: RecentRows,
+    /// Origins of pages that may read answers.
+    origins: Vec<String>,
     /// The tasks that bring the indexes after the store and the tokens after their file, and those that count.
     tasks: TaskTracker,
     /// Ends those tasks.
@@ -138,12 +142,13 @@ impl Hub {
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = Arc::new(metrics.registry(Timestamp::now()));
         let handles = http::Handles { store, search, gate, lookups, metrics, registry };
-        Ok(Self { handles, recent, tasks, stop })
+        let origins = config.knowhub_origins.clone();
+        Ok(Self { handles, recent, origins, tasks, stop })
     }
 
     /// Returns the hub's HTTP API, without the guard of the listener.
     pub fn router(&self) -> Router {
-        http::router(self.handles.clone())
+        http::router(self.handles.clone(), &self.origins)
     }
 
     /// Finishes the writes that were handed over and releases the store.

@@ -44,7 +44,7 @@ pub(super) const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempo
 pub(super) const MAX_KEY_BYTES: usize = 255;
 
 /// With the value `true`, likely secrets are let in; for false alarms.
-const ALLOW_LIKELY_SECRET: HeaderName = HeaderName::from_static("x-allow-likely-secret");
+pub(super) const ALLOW_LIKELY_SECRET: HeaderName = HeaderName::from_static("x-allow-likely-secret");
 
 /// Plain texts that are together longer than this are looked through on a thread of their own, in bytes.
 const LONG_TEXTS_BYTES: usize = 16 * 1024;

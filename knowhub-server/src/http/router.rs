@@ -10,11 +10,12 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Error, Handles, caller::authenticate, demand, experiences, knowledge, metrics, openapi, request,
+    Error, Handles, caller::authenticate, cors::cors, demand, experiences, knowledge, metrics, openapi,
+    request,
 };
 
-/// Returns the whole API; `GET /healthz` and `GET /readyz` are those of every daemon.
-pub(crate) fn router(handles: Handles) -> Router {
+/// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
+pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     let (search, gate) = (handles.search.clone(), handles.gate.clone());
     let counts = handles.metrics.clone();
     let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
@@ -28,12 +29,15 @@ pub(crate) fn router(handles: Handles) -> Router {
         .with_state(handles)
         .split_for_parts();
     // Whatever is merged behind this line is open to everybody.
-    routes
+    let routes = routes
         .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
         .merge(health_routes(move || search.ready()))
         .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
+        .method_not_allowed_fallback(wrong_method);
+    // Without listed origins an OPTIONS request is a method that no route takes.
+    let routes = if origins.is_empty() { routes } else { routes.layer(cors(origins)) };
+    routes
         .layer(middleware::from_fn_with_state(counts.clone(), request::observe))
         .layer(middleware::from_fn_with_state(counts.requests, RequestMetrics::measure))
 }

@@ -37,6 +37,13 @@ impl TestHub {
         Self::start_in(tempfile::tempdir().unwrap()).await
     }
 
+    /// Starts with these flags beside that of the store.
+    pub(crate) async fn with_flags(flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_with(&folder, flags);
+        Self::start_with(folder, &config).await
+    }
+
     /// Starts on a folder that an earlier hub left, and waits until it is ready.
     pub(crate) async fn start_in(folder: TempDir) -> Self {
         let config = config(&folder);
@@ -137,8 +144,13 @@ impl TestHub {
 
 /// Returns the settings of a hub in this folder.
 pub(crate) fn config(folder: &TempDir) -> Config {
+    config_with(folder, &[])
+}
+
+fn config_with(folder: &TempDir, flags: &[&str]) -> Config {
     let db = folder.path().join("hub.db");
-    Config::parse_from(["knowhub-server", "--knowhub-db", db.to_str().unwrap()])
+    let store = ["knowhub-server", "--knowhub-db", db.to_str().unwrap()];
+    Config::parse_from(store.iter().chain(flags))
 }
 
 /// Returns the folder of an index of a hub in this folder.

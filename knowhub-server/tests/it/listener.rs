@@ -33,7 +33,10 @@ async fn serves_guarded_until_it_is_stopped() {
     let foreign = ask("host: evil.example\r\n").await;
     assert!(foreign.starts_with("HTTP/1.1 403") && foreign.contains("\"forbidden\""), "{foreign}");
     let page = ask("host: localhost\r\norigin: https://evil.example\r\n").await;
-    assert!(page.starts_with("HTTP/1.1 403"), "{page}");
+    assert!(page.starts_with("HTTP/1.1 403") && page.contains("x-request-id: "), "{page}");
+    assert!(!page.contains("access-control-"), "{page}");
+    let own = ask("host: localhost:1\r\norigin: http://localhost:1\r\n").await;
+    assert!(own.starts_with("HTTP/1.1 200"), "{own}");
 
     stop.cancel();
     serving.await.unwrap().unwrap();
