@@ -10,8 +10,8 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Error, Handles, caller::authenticate, cors::cors, demand, experiences, knowledge, metrics, openapi,
-    request,
+    Error, Handles, caller::authenticate, cors::cors, demand, experiences, knowledge, metrics,
+    openapi, request,
 };
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
