@@ -3,8 +3,12 @@
 # The Procfile names binaries under target/release, so a redirected target folder must not take them elsewhere.
 RELEASE := --release --target-dir target
 RUNNER  := .tools/bin/ultraman
+FUZZER  := .tools/bin/cargo-fuzz
 
-.PHONY: help build up test demo
+# How long each fuzz target runs.
+FUZZ_SECONDS ?= 60
+
+.PHONY: help build up test fuzz demo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,8 +27,17 @@ test: ## Build everything, fetch the peers, run all tests
 	tests/peers/setup.sh || [ $$? -eq 75 ]
 	cargo test --workspace --no-fail-fast
 
+# Without a sanitizer the pinned compiler can do it: the code is safe Rust, and a broken promise panics.
+fuzz: $(FUZZER) ## Search for input that breaks a promise, FUZZ_SECONDS (60) a target
+	@for target in $$($(FUZZER) list); do \
+		$(FUZZER) run --sanitizer none $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
 demo: build ## Load the examples into a scratch store and ask five questions
 	target/release/demo
 
 $(RUNNER):
 	cargo install --quiet --root .tools ultraman --version 0.4.0 --locked
+
+$(FUZZER):
+	cargo install --quiet --root .tools cargo-fuzz --version 0.13.1 --locked

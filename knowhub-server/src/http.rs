@@ -7,6 +7,7 @@ mod error;
 mod experiences;
 mod extract;
 mod knowledge;
+mod large_bodies;
 mod metrics;
 mod openapi;
 mod params;

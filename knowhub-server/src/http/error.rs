@@ -39,6 +39,9 @@ pub(crate) enum Error {
     /// The body did not arrive in time.
     #[error("the body did not arrive in time")]
     Late,
+    /// There was no place for one more large body.
+    #[error("too many large bodies are on their way; send this one again in a moment")]
+    Crowded,
     /// There is no such route.
     #[error("there is nothing at {path}")]
     NoRoute {
@@ -102,7 +105,8 @@ impl Error {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }
             Self::Store(err) | Self::Search(search::Error::Store(err)) => of_store(err),
-            Self::Search(
+            Self::Crowded
+            | Self::Search(
                 search::Error::Crowded
                 | search::Error::Index(index::Error::Building | index::Error::Closed),
             ) => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),

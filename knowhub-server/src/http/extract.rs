@@ -63,9 +63,8 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
         let bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
             .await
             .map_err(|_| Error::Late)??;
-        // Broken JSON and a wrong field are different faults, so they are told apart here.
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(Error::BrokenJson)?;
-        let body = T::from_value(&value).map_err(Error::Invalid)?;
+        let body = parse(&bytes)?;
+        drop(bytes);
         let (body, found) = look_for_secrets(body).await?;
         match found {
             Some(found) if allows_secrets => {
@@ -77,6 +76,13 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
             None => Ok(Self(body)),
         }
     }
+}
+
+/// Reads a body from its JSON, whose values may take many times the memory and live only here.
+fn parse<T: WriteBody>(bytes: &[u8]) -> Result<T, Error> {
+    // Broken JSON and a wrong field are different faults, so they are told apart here.
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
+    T::from_value(&value).map_err(Error::Invalid)
 }
 
 /// Looks through the plain texts of a body, long ones where they hold up nobody.

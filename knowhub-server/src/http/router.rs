@@ -10,8 +10,12 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Error, Handles, caller::authenticate, cors::cors, demand, experiences, knowledge, metrics,
-    openapi, request,
+    Error, Handles,
+    caller::authenticate,
+    cors::cors,
+    demand, experiences, knowledge,
+    large_bodies::{LargeBodies, take_turns},
+    metrics, openapi, request,
 };
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
@@ -30,6 +34,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .split_for_parts();
     // Whatever is merged behind this line is open to everybody.
     let routes = routes
+        .route_layer(middleware::from_fn_with_state(LargeBodies::default(), take_turns))
         .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
         .merge(health_routes(move || search.ready()))
