@@ -10,6 +10,7 @@ mod page;
 mod plain_texts;
 mod resource;
 
+pub(crate) use body::as_field_fault;
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub use bounds::{ListEntry, TagValue};
 pub use demand::{Demand, DemandKind};

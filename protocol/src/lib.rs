@@ -12,10 +12,12 @@
 //! - [`citation`]: what an answer cites, and how a citation is written.
 //! - [`source`]: a retrieved record, as evidence for an answer.
 //! - [`hub`]: bodies of the hub's HTTP API.
+//! - [`export`]: everything a hub knows, line by line.
 //! - `complaint`: keeps what a parser complains of short.
 
 pub mod citation;
 mod complaint;
+pub mod export;
 pub mod hub;
 pub mod ids;
 pub mod im;

@@ -58,7 +58,7 @@ pub trait Body: DeserializeOwned {
     }
 }
 
-fn as_field_fault(err: &serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
+pub(crate) fn as_field_fault(err: &serde_path_to_error::Error<serde_json::Error>) -> FieldFault {
     let reason = shortened(&err.inner().to_string());
     let path = shortened(&err.path().to_string());
     // A missing field is reported at its parent; the message names it.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod body;
+mod export;
 mod golden;
 mod grammar;
 mod properties;
