@@ -5,6 +5,9 @@ ALTER TABLE experiences ADD COLUMN on_behalf_of TEXT NOT NULL DEFAULT '';
 
 CREATE INDEX experiences_by_name ON experiences (name, id);
 
+-- An import asks by it whether the same report is here under another number.
+CREATE INDEX experiences_by_time ON experiences (created_at);
+
 -- Counted up by every change; the record's ETag.
 ALTER TABLE knowledge ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 

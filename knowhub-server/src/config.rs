@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use service::logging::Logging;
 
-use crate::lookups::SearchLog;
+use crate::{command::Command, lookups::SearchLog};
 
 /// The settings of one hub.
 #[derive(Clone, Debug, clap::Parser)]
@@ -26,7 +26,13 @@ pub struct Config {
     pub knowhub_addr: SocketAddr,
 
     /// The store's file; `{file}.lock` and `{file}.index/` stand beside it.
-    #[arg(long, env = "KNOWHUB_DB", value_name = "KNOWHUB_DB", default_value = "data/knowhub.db")]
+    #[arg(
+        long,
+        global = true,
+        env = "KNOWHUB_DB",
+        value_name = "KNOWHUB_DB",
+        default_value = "data/knowhub.db"
+    )]
     pub knowhub_db: PathBuf,
 
     /// Host names besides loopback that requests may name, by comma.
@@ -85,6 +91,10 @@ pub struct Config {
         reason = "clap would show a doc line here as the program's description"
     )]
     pub logging: Logging,
+
+    /// What to do instead of serving.
+    #[command(subcommand)]
+    pub command: Option<Command>,
 }
 
 impl Config {

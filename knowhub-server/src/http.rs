@@ -13,6 +13,7 @@ mod openapi;
 mod params;
 mod request;
 mod router;
+mod transfer;
 
 pub(crate) use error::Error;
 pub(crate) use router::router;

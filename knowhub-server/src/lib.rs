@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`config`]: the settings, read once.
+//! - [`command`]: what the program does besides serving.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
 //! - `access`: who calls, and what they may do.
 //! - `secrets`: what looks like a secret in text that everybody may read.
@@ -10,6 +11,7 @@
 //! - `lookups`: what is noted of every search.
 //! - `demand`: what was asked for and not found.
 //! - `metrics`: what the hub counts of itself.
+//! - `export`, `import`: everything out of the store, and back into one.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
@@ -18,9 +20,12 @@
 
 mod access;
 mod blocking;
+pub mod command;
 pub mod config;
 mod demand;
+mod export;
 mod http;
+mod import;
 mod index;
 mod knowledge;
 mod lookups;
@@ -41,7 +46,7 @@ pub use access::{AccessError, TokensFault};
 pub use config::Config;
 pub use index::Error as IndexError;
 pub use lookups::SearchLog;
-pub use store::OpenError;
+pub use store::{BackupError, OpenError};
 
 use access::Gate;
 use demand::Demand;
@@ -126,6 +131,7 @@ impl Hub {
         let store = Store::open(&config.knowhub_db, metrics.commits.clone(), move |changes| {
             publisher.publish(changes);
         })?;
+        import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");
         let search = Search::open(
             store.clone(),

@@ -1,4 +1,4 @@
-//! The hub's program: settings, logging, listener, and `serve` until a signal.
+//! The hub's program: settings, logging, listener, and `serve` until a signal, or another command.
 
 use std::process::ExitCode;
 
@@ -10,6 +10,9 @@ fn main() -> ExitCode {
     let config = Config::parse();
     config.logging.init();
     process::run(async move {
+        if let Some(command) = &config.command {
+            return Ok(command.run(&config)?);
+        }
         let stop = process::stop_signal()?;
         http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, config.has_tokens())?;
         let listener = http::bind("KNOWHUB_ADDR", config.knowhub_addr).await?;

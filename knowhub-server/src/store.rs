@@ -18,12 +18,16 @@
 //! Readers are separate read-only connections that neither block nor are blocked.
 //! All SQL of the hub stands below this module, and no type of the engine leaves it.
 
+mod backup;
 mod change;
 mod demand;
 mod error;
 mod experiences;
+mod export;
 mod file;
 mod idempotency;
+mod import;
+mod integrity;
 mod knowledge;
 mod readers;
 mod resource_names;
@@ -37,13 +41,17 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use rusqlite::Connection;
 
+pub use backup::BackupError;
+pub(crate) use backup::copy;
 pub(crate) use change::{Change, Identity};
 pub(crate) use demand::{MAX_DEMAND, Missed, Noticed};
 pub(crate) use error::Error;
 pub use error::OpenError;
 pub(crate) use experiences::Experience;
+pub(crate) use export::Snapshot;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
+pub(crate) use import::{Fate, Terms};
 pub(crate) use knowledge::{KnowledgeFilter, KnowledgeRow};
 pub(crate) use resources::Resource;
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};

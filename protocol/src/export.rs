@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 pub use checker::{Checker, ExportFault};
 pub use line::Line;
 pub use records::{
-    Demand, Evaluation, Experience, Feedback, KnowledgeRecord, Resource, Tombstone, Version,
+    Evaluation, Experience, Feedback, KnowledgeRecord, Resource, Tombstone, Version,
 };
 pub use report::{Conflict, Finding, ImportReport, Renumbered};
 pub use writer::Writer;

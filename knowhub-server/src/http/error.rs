@@ -9,7 +9,7 @@ use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{access, index, search, secrets::LikelySecret, store};
+use crate::{access, import, index, search, secrets::LikelySecret, store};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,9 @@ pub(crate) enum Error {
     /// The body is said to be something else.
     #[error("the body must be JSON: send the header `Content-Type: application/json`")]
     NotJson,
+    /// The body is said to be something that cannot be imported.
+    #[error("the body must be an export: send the header `Content-Type: application/x-ndjson`")]
+    NotImportable,
     /// The body did not arrive in time.
     #[error("the body did not arrive in time")]
     Late,
@@ -77,6 +80,9 @@ pub(crate) enum Error {
     /// The search failed.
     #[error(transparent)]
     Search(#[from] search::Error),
+    /// An import was refused, or ended early.
+    #[error(transparent)]
+    Import(#[from] import::Error),
     /// A handler panicked.
     #[error("a handler panicked")]
     Panicked,
@@ -91,7 +97,9 @@ impl Error {
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
             Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge),
-            Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType),
+            Self::NotJson | Self::NotImportable => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType)
+            }
             Self::Late => (StatusCode::REQUEST_TIMEOUT, ErrorCode::Timeout),
             Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
@@ -104,12 +112,20 @@ impl Error {
             Self::WrongMethod { .. } => {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }
-            Self::Store(err) | Self::Search(search::Error::Store(err)) => of_store(err),
+            Self::Store(err)
+            | Self::Import(import::Error::Store(err))
+            | Self::Search(search::Error::Store(err)) => of_store(err),
             Self::Crowded
             | Self::Search(
                 search::Error::Crowded
                 | search::Error::Index(index::Error::Building | index::Error::Closed),
             ) => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),
+            Self::Import(import::Error::Fault(_)) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid)
+            }
+            Self::Import(import::Error::Scratch(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
+            }
             Self::Search(search::Error::Index(_)) | Self::NoPrincipal | Self::Panicked => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
             }

@@ -29,7 +29,7 @@ use crate::{
 pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// How much of a body that is too large is still read, so that its sender hears why it is refused.
-const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a body may take to arrive; a slower sender is told and disconnected.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ use super::{
     cors::cors,
     demand, experiences, knowledge,
     large_bodies::{LargeBodies, take_turns},
-    metrics, openapi, request,
+    metrics, openapi, request, transfer,
 };
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
@@ -30,6 +30,8 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(knowledge::show_knowledge))
         .routes(routes!(demand::list_demand))
         .routes(routes!(metrics::show_metrics))
+        .routes(routes!(transfer::export_all))
+        .routes(routes!(transfer::import_all))
         .with_state(handles)
         .split_for_parts();
     // Whatever is merged behind this line is open to everybody.

@@ -125,7 +125,7 @@ fn trim(db: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<Demand> {
+pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Demand> {
     let kind: String = row.get("kind")?;
     let kind = kind
         .parse()

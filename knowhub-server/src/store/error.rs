@@ -97,6 +97,24 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// It is not there.
+    #[error("there is no store at {}; set KNOWHUB_DB to its file", path.display())]
+    Missing {
+        /// The file that is not there.
+        path: PathBuf,
+    },
+    /// Something else than the hub changed it, or the disk failed.
+    #[error(
+        "{} is damaged ({finding}); nothing was written to it: put a backup in its place, \
+         or copy it elsewhere and save what can be read",
+        path.display()
+    )]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// What the engine found.
+        finding: String,
+    },
     /// The engine refused.
     #[error("cannot open {}", path.display())]
     Database {

@@ -112,7 +112,7 @@ fn insert(
     Ok(ExperienceId(db.last_insert_rowid()))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
     Ok(Experience {
         id: ExperienceId(row.get("id")?),
         seq: row.get("seq")?,

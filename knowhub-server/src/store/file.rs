@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use service::file_lock::FileLock;
 
-use super::{Identity, OpenError, change};
+use super::{Identity, OpenError, change, integrity};
 
 /// Embedded, numbered from 1, append-only: a migration that was released is never edited.
 const MIGRATIONS: &[&str] = &[
@@ -47,15 +47,13 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
     let path = own_file(path)?;
     let lock = lock(&path)?;
-    let refused = |err: rusqlite::Error| match err.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.clone() },
-        _ => OpenError::Database { path: path.clone(), source: err.into() },
-    };
+    let refused = |err| refusal(&path, err);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(&path, flags).map_err(refused)?;
-    check_owner(&db, &path, refused)?;
+    check_owner(&db, &path)?;
+    integrity::check_pages(&db, &path)?;
     configure(&db).map_err(refused)?;
     migrate(&mut db).map_err(refused)?;
     let identity = change::identity(&db).map_err(refused)?;
@@ -70,6 +68,26 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "query_only", true)?;
     rusqlite::vtab::array::load_module(&db)?;
     Ok(db)
+}
+
+/// Opens a store that is there, for reading alone and without its lock, so that a hub may be using it.
+pub(super) fn open_existing(path: &Path) -> Result<Connection, OpenError> {
+    if !path.is_file() {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let db = open_reader(path).map_err(|err| refusal(path, err))?;
+    check_owner(&db, path)?;
+    Ok(db)
+}
+
+/// Returns why a file is refused that the engine would not open.
+fn refusal(path: &Path, err: rusqlite::Error) -> OpenError {
+    let path = path.to_owned();
+    match err.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path },
+        _ if integrity::is_damage(&err) => OpenError::Damaged { path, finding: err.to_string() },
+        _ => OpenError::Database { path, source: err.into() },
+    }
 }
 
 /// Returns the one name under which every hub knows this file, however it is spelled or linked; makes it when missing.
@@ -96,11 +114,8 @@ fn lock(path: &Path) -> Result<FileLock, OpenError> {
 }
 
 /// Refuses, before anything is written, a file that is not ours or is newer than this program.
-fn check_owner(
-    db: &Connection,
-    path: &Path,
-    refused: impl Fn(rusqlite::Error) -> OpenError + Copy,
-) -> Result<(), OpenError> {
+fn check_owner(db: &Connection, path: &Path) -> Result<(), OpenError> {
+    let refused = |err| refusal(path, err);
     let application_id: i32 =
         db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(refused)?;
     let has_tables: bool = db

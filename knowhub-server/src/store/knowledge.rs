@@ -113,7 +113,7 @@ fn free_id(
     Err(Error::NoFreeId)
 }
 
-fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
+pub(super) fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO knowledge (seq, id, task, content, types, tags, scopes, owner, resource_ids,
              source, eval, status, relationships, message_id, created_at, updated_at)
@@ -140,7 +140,7 @@ fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64
     Ok(db.last_insert_rowid())
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
     Ok(KnowledgeRow {
         row: row.get("row")?,
         seq: row.get("seq")?,

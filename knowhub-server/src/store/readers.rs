@@ -17,6 +17,9 @@ use crate::blocking::{self, Waiting};
 /// How many reads run at once; further ones wait for a connection, in the order they came.
 const MAX_READERS: usize = 4;
 
+/// How many long reads run at once besides; further ones wait until one ends.
+const MAX_LONG_READS: usize = 2;
+
 /// The pool of connections that cannot write.
 pub(super) struct Readers {
     path: PathBuf,
@@ -24,6 +27,8 @@ pub(super) struct Readers {
     permits: Arc<Semaphore>,
     /// How many reads wait for a permit.
     waiting: AtomicUsize,
+    /// One for each long read, which keeps the others waiting for nothing.
+    long_reads: Arc<Semaphore>,
     /// Connections that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
 }
@@ -32,7 +37,29 @@ impl Readers {
     /// Makes a pool for the store at `path`; opens nothing yet.
     pub(super) fn new(path: PathBuf) -> Self {
         let permits = Arc::new(Semaphore::new(MAX_READERS));
-        Self { path, permits, waiting: AtomicUsize::new(0), idle: Mutex::new(Vec::new()) }
+        let long_reads = Arc::new(Semaphore::new(MAX_LONG_READS));
+        let (waiting, idle) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        Self { path, permits, waiting, long_reads, idle }
+    }
+
+    /// Runs long `work` on a connection of its own, which should end it when [`Readers::is_closed`].
+    pub(super) async fn run_apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let permits = Arc::clone(&self.long_reads);
+        let permit = permits.acquire_owned().await.map_err(|_| Error::Closed)?;
+        let path = self.path.clone();
+        let reading = blocking::run(move || {
+            let _permit = permit;
+            work(&file::open_reader(&path)?)
+        });
+        reading.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Tells whether reads are refused.
+    pub(super) fn is_closed(&self) -> bool {
+        self.permits.is_closed()
     }
 
     /// Returns the store's file.
@@ -70,6 +97,7 @@ impl Readers {
     /// Refuses further reads and closes the idle connections.
     pub(super) fn close(&self) {
         self.permits.close();
+        self.long_reads.close();
         self.idle().clear();
     }
 

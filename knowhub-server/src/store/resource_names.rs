@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use protocol::hub::NewExperience;
+use protocol::{ExperienceId, hub::NewExperience};
 use rusqlite::{Connection, types::Value};
 
 use super::{Error, Store};
@@ -58,4 +58,22 @@ pub(super) fn count_experience(db: &Connection, report: &NewExperience) -> rusql
     )?
     .execute((&report.name, report.score, &report.url))?;
     Ok(())
+}
+
+/// Adds an imported experience to the aggregate of its name; the URL of a later number stays.
+pub(super) fn count_imported_experience(
+    db: &Connection,
+    id: ExperienceId,
+    report: &NewExperience,
+) -> rusqlite::Result<()> {
+    let is_outdated: bool = db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM experiences WHERE name = ?1 AND id > ?2 AND url <> '')",
+        )?
+        .query_row((&report.name, id.0), |row| row.get(0))?;
+    if is_outdated {
+        let without_url = NewExperience { url: String::new(), ..report.clone() };
+        return count_experience(db, &without_url);
+    }
+    count_experience(db, report)
 }

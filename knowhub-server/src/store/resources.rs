@@ -1,7 +1,8 @@
 //! Resources in the store; a content node is a resource of type `text`.
 
 use protocol::{ResourceId, Timestamp, hub::ContentType};
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
+use sha2::{Digest, Sha256};
 
 use super::{Error, Store, knowledge::unreadable};
 
@@ -58,7 +59,7 @@ impl Store {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
     Ok(Resource {
         row: row.get("row")?,
         seq: row.get("seq")?,
@@ -78,4 +79,38 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
         created_at: Timestamp::from_millis(row.get("created_at")?),
         updated_at: Timestamp::from_millis(row.get("updated_at")?),
     })
+}
+
+/// Stores a row with its own number of the change sequence, and returns the row's.
+pub(super) fn insert(db: &Connection, resource: &Resource) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO resources (seq, id, root, title, body, secure_body, content_type, metadata,
+             sort_order, submitted_by, authenticated_as, on_behalf_of, content_hash, version,
+             created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    )?
+    .execute((
+        resource.seq,
+        resource.id.as_str(),
+        resource.id.as_str().split('/').next(),
+        &resource.title,
+        &resource.body,
+        &resource.secure_body,
+        serde_json::to_value(resource.content_type).expect("a name is plain JSON").as_str(),
+        serde_json::to_string(&resource.metadata).expect("JSON is JSON"),
+        resource.sort_order,
+        &resource.submitted_by,
+        &resource.authenticated_as,
+        &resource.on_behalf_of,
+        &resource.content_hash,
+        resource.version,
+        resource.created_at.as_millis(),
+        resource.updated_at.as_millis(),
+    ))?;
+    Ok(db.last_insert_rowid())
+}
+
+/// Returns the sha256 of a body's UTF-8 bytes, in hex.
+pub(super) fn content_hash(body: &str) -> String {
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }

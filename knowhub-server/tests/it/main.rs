@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod access;
+mod backup;
 mod concurrency;
 mod demand;
 mod durability;
@@ -15,6 +16,7 @@ mod knowledge_list;
 mod listener;
 mod metrics;
 mod openapi;
+mod transfer;
 
 #[test]
 fn every_test_file_is_named_here() {

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Demand, Evaluation, Experience, Feedback, Kind, KnowledgeRecord, Manifest, Resource, Tombstone,
-    Version, records::check_subject,
+    Evaluation, Experience, Feedback, Kind, KnowledgeRecord, Manifest, Resource, Tombstone,
+    Version,
+    records::{check_count, check_subject},
 };
-use crate::hub::{FieldFault, as_field_fault};
+use crate::hub::{Demand, FieldFault, as_field_fault};
 
 /// Every line but the first, as `{"experience": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +71,8 @@ impl Line {
             Self::Knowledge(knowledge) => knowledge.check(),
             Self::Version(version) => check_subject(&version.kind, &version.id, version.version),
             Self::Tombstone(dead) => check_subject(&dead.kind, &dead.id, dead.version),
-            Self::Evaluation(_) | Self::Feedback(_) | Self::Demand(_) | Self::Manifest(_) => Ok(()),
+            Self::Demand(demand) => check_count(demand.count),
+            Self::Evaluation(_) | Self::Feedback(_) | Self::Manifest(_) => Ok(()),
         }
     }
 }

@@ -182,18 +182,6 @@ pub struct Feedback {
     pub applied_at: Option<Timestamp>,
 }
 
-/// What was asked for and not found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields say what they are")]
-pub struct Demand {
-    pub kind: String,
-    pub wanted: String,
-    pub count: i64,
-    pub first_at: Timestamp,
-    pub last_at: Timestamp,
-}
-
 /// Checks what a version or a tombstone speaks of.
 pub(super) fn check_subject(kind: &str, id: &str, version: i64) -> Result<(), FieldFault> {
     if !["experience", "resource", "knowledge"].contains(&kind) {
@@ -208,6 +196,14 @@ pub(super) fn check_subject(kind: &str, id: &str, version: i64) -> Result<(), Fi
         return Err(FieldFault::new("id", format!("not a valid {kind} id")));
     }
     check_version(version)
+}
+
+/// Checks a count of what was asked for.
+pub(super) fn check_count(count: u64) -> Result<(), FieldFault> {
+    match i64::try_from(count) {
+        Ok(1..=MAX_NUMBER) => Ok(()),
+        _ => Err(FieldFault::new("count", format!("must be 1 to {MAX_NUMBER}"))),
+    }
 }
 
 fn check_version(version: i64) -> Result<(), FieldFault> {

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use protocol::{
     ExperienceId, Timestamp,
-    export::{Checker, Demand, ExportFault, FORMAT, Header, Line, Manifest, Writer},
+    export::{Checker, ExportFault, FORMAT, Header, Line, Manifest, Writer},
+    hub::{Demand, DemandKind},
 };
 
 fn header() -> Header {
@@ -18,7 +19,7 @@ fn header() -> Header {
 
 fn demand(wanted: &str) -> Line {
     let at = Timestamp::from_millis(5);
-    let (kind, wanted) = ("search".into(), wanted.to_owned());
+    let (kind, wanted) = (DemandKind::KnowledgeSearch, wanted.to_owned());
     Line::Demand(Demand { kind, wanted, count: 1, first_at: at, last_at: at })
 }
 
@@ -116,7 +117,7 @@ fn a_wrong_line_is_told_which_field() {
     for (from, to, field, reason) in [
         ("\"count\":1", "\"count\":\"1\"", "demand.count", "invalid type"),
         ("\"count\":1,", "", "demand.count", "required"),
-        ("\"count\"", "\"number\"", "demand.number", "unknown field"),
+        ("\"count\":1", "\"count\":0", "demand.count", "must be 1 to"),
         ("1970-01-01T00:00:00.005Z", "yesterday", "demand.first_at", "RFC 3339"),
         ("\"demand\"", "\"wish\"", "", "unknown variant `wish`"),
         ("}}", "}", "", "EOF"),

@@ -1,0 +1,113 @@
+//! Taking everything out of the hub, and bringing it back.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use protocol::{
+    Timestamp,
+    export::{self, ImportReport, total},
+    hub::FieldFault,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    Error, Handles,
+    caller::Admin,
+    extract::{MAX_DISCARDED_BYTES, QueryParams},
+    openapi::{BodyErrors, ReadErrors},
+    params::{FromParams, Params},
+};
+use crate::{blocking, import};
+
+/// How long the next piece of an import may take to arrive; a slower sender is told and disconnected.
+const PIECE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How many pieces of an import wait for the disk before its sender waits too.
+const QUEUED_PIECES: usize = 4;
+
+/// Exports everything, as JSON Lines that end with a manifest.
+#[utoipa::path(
+    get, path = "/api/export", tag = "data",
+    responses(
+        (status = 200, description = "A header, one record a line, and a manifest",
+         content_type = "application/x-ndjson", body = String),
+        ReadErrors,
+    )
+)]
+pub(super) async fn export_all(State(handles): State<Handles>, _: Admin) -> Response {
+    let pieces = crate::export::stream(handles.store, Timestamp::now());
+    ([(header::CONTENT_TYPE, export::CONTENT_TYPE)], Body::from_stream(pieces)).into_response()
+}
+
+/// What an import is asked to do.
+pub(super) struct ImportQuery {
+    /// Only tell what would become of each record.
+    dry_run: bool,
+}
+
+impl FromParams for ImportQuery {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        Ok(Self { dry_run: params.flag("dry_run")? })
+    }
+}
+
+/// Imports an export; what is here already stays as it is.
+#[utoipa::path(
+    post, path = "/api/import", tag = "data",
+    params(("dry_run" = Option<bool>, Query, description = "Store nothing, only report")),
+    request_body(content = String, content_type = "application/x-ndjson"),
+    responses((status = 200, body = ImportReport), ReadErrors, BodyErrors)
+)]
+pub(super) async fn import_all(
+    State(handles): State<Handles>,
+    _: Admin,
+    QueryParams(query): QueryParams<ImportQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<ImportReport>, Error> {
+    if !is_export(&headers) {
+        return Err(Error::NotImportable);
+    }
+    let (pieces, received) = mpsc::channel(QUEUED_PIECES);
+    let db = handles.store.path().to_owned();
+    let keeping = blocking::run(move || import::keep(&db, received));
+    let (forwarded, kept) = tokio::join!(forward(body, pieces), keeping);
+    forwarded?;
+    let checked = kept.map_err(import::Error::from)??;
+    let report = import::apply(&handles.store, checked, query.dry_run).await?;
+    let (imported, skipped) = (total(&report.imported), total(&report.skipped));
+    let (conflicts, rejected) = (report.conflict_count, report.rejected_count);
+    tracing::info!(query.dry_run, imported, skipped, conflicts, rejected, "imported");
+    Ok(Json(report))
+}
+
+fn is_export(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case(export::CONTENT_TYPE)
+}
+
+/// Hands the body over piece by piece; the rest of one that is refused is read to a bound, so that its sender hears why.
+async fn forward(body: Body, pieces: mpsc::Sender<Bytes>) -> Result<(), Error> {
+    let mut body = body.into_data_stream();
+    let mut discarded = 0;
+    loop {
+        let next = tokio::time::timeout(PIECE_DEADLINE, body.next());
+        let Some(piece) = next.await.map_err(|_| Error::Late)? else { return Ok(()) };
+        let piece = piece.map_err(|_| Error::BrokenBody)?;
+        let bytes = piece.len();
+        if pieces.send(piece).await.is_err() {
+            discarded += bytes;
+            if discarded > MAX_DISCARDED_BYTES {
+                return Ok(());
+            }
+        }
+    }
+}

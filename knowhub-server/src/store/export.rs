@@ -1,0 +1,184 @@
+//! Everything the store holds, from one snapshot, as the records of an export.
+
+use protocol::{
+    ExperienceId, Timestamp,
+    export::{
+        Evaluation, Experience, Feedback, KnowledgeRecord, Line, Resource, Tombstone, Version,
+    },
+};
+use rusqlite::{Connection, Row};
+
+use super::{
+    Error, Identity, Store, change, demand, experiences,
+    knowledge::{self, unreadable},
+    readers::Readers,
+    resources,
+};
+
+/// Every table that is truth, in the order of an export; each is read in an order that its rows alone decide.
+const TABLES: [(&str, fn(&Row<'_>) -> rusqlite::Result<Line>); 8] = [
+    ("SELECT * FROM experiences ORDER BY id", |row| Ok(Line::Experience(experience(row)?))),
+    ("SELECT * FROM resources ORDER BY id", |row| Ok(Line::Resource(resource(row)?))),
+    ("SELECT * FROM knowledge ORDER BY id", |row| Ok(Line::Knowledge(knowledge_record(row)?))),
+    ("SELECT * FROM versions ORDER BY kind, id, version", |row| Ok(Line::Version(version(row)?))),
+    ("SELECT * FROM tombstones ORDER BY kind, id", |row| Ok(Line::Tombstone(tombstone(row)?))),
+    (
+        "SELECT * FROM evaluations
+         ORDER BY principal, trace_id, knowledge_id, injected_at_sequence",
+        |row| Ok(Line::Evaluation(evaluation(row)?)),
+    ),
+    ("SELECT * FROM feedback ORDER BY id", |row| Ok(Line::Feedback(feedback(row)?))),
+    ("SELECT * FROM demand ORDER BY kind, wanted", |row| Ok(Line::Demand(demand::from_row(row)?))),
+];
+
+/// The store as it was at one moment, while writers go on.
+pub(crate) struct Snapshot<'a> {
+    db: &'a Connection,
+    readers: &'a Readers,
+    /// Which store, and how far its change sequence was.
+    pub(crate) identity: Identity,
+    /// The highest number that an experience has had.
+    pub(crate) last_experience: ExperienceId,
+}
+
+impl Store {
+    /// Runs `work` over a snapshot, on a connection and a thread of its own.
+    ///
+    /// While it runs, the engine's log cannot be cut back, so it must come to an end.
+    pub(crate) async fn read_snapshot<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let readers = std::sync::Arc::clone(&self.readers);
+        self.readers
+            .run_apart(move |db| {
+                let db = db.unchecked_transaction()?;
+                let identity = change::identity(&db)?;
+                let last_experience = ExperienceId(last_experience(&db)?);
+                work(&Snapshot { db: &db, readers: &readers, identity, last_experience })
+            })
+            .await
+    }
+}
+
+impl Snapshot<'_> {
+    /// Hands every record to `take`, in the order of an export, until it wants no more.
+    pub(crate) fn each_record(&self, mut take: impl FnMut(Line) -> bool) -> Result<(), Error> {
+        for (query, read) in TABLES {
+            let mut statement = self.db.prepare(query)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                if self.readers.is_closed() {
+                    return Err(Error::Closed);
+                }
+                if !take(read(row)?) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the highest number that an experience has had, deleted ones too; 0 when there was none.
+pub(super) fn last_experience(db: &Connection) -> rusqlite::Result<i64> {
+    db.query_row(
+        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'experiences'",
+        [],
+        |row| row.get(0),
+    )
+}
+
+pub(super) fn experience(row: &Row<'_>) -> rusqlite::Result<Experience> {
+    let experiences::Experience { id, report, stamp, created_at, .. } = experiences::read(row)?;
+    Ok(Experience {
+        id,
+        name: report.name,
+        url: report.url,
+        category: report.category,
+        task: report.task,
+        score: report.score,
+        outcome: report.outcome,
+        tips: report.tips,
+        content_id: report.content_id,
+        submitted_by: report.submitted_by,
+        authenticated_as: stamp.authenticated_as,
+        on_behalf_of: stamp.on_behalf_of,
+        created_at,
+    })
+}
+
+pub(super) fn resource(row: &Row<'_>) -> rusqlite::Result<Resource> {
+    let resource = resources::read(row)?;
+    Ok(Resource {
+        id: resource.id,
+        title: resource.title,
+        body: resource.body,
+        secure_body: resource.secure_body,
+        content_type: resource.content_type,
+        metadata: resource.metadata,
+        sort_order: resource.sort_order,
+        submitted_by: resource.submitted_by,
+        authenticated_as: resource.authenticated_as,
+        on_behalf_of: resource.on_behalf_of,
+        version: resource.version,
+        created_at: resource.created_at,
+        updated_at: resource.updated_at,
+    })
+}
+
+pub(super) fn knowledge_record(row: &Row<'_>) -> rusqlite::Result<KnowledgeRecord> {
+    let row = knowledge::read(row)?;
+    Ok(KnowledgeRecord { version: row.version, record: row.record })
+}
+
+pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
+    Ok(Version {
+        kind: row.get("kind")?,
+        id: row.get("id")?,
+        version: row.get("version")?,
+        record: serde_json::from_str(&row.get::<_, String>("record")?).map_err(unreadable)?,
+        replaced_at: time(row, "replaced_at")?,
+        replaced_by: row.get("replaced_by")?,
+    })
+}
+
+pub(super) fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
+    Ok(Tombstone {
+        kind: row.get("kind")?,
+        id: row.get("id")?,
+        version: row.get("version")?,
+        deleted_at: time(row, "deleted_at")?,
+        deleted_by: row.get("deleted_by")?,
+        reason: row.get("reason")?,
+    })
+}
+
+pub(super) fn evaluation(row: &Row<'_>) -> rusqlite::Result<Evaluation> {
+    Ok(Evaluation {
+        principal: row.get("principal")?,
+        trace_id: row.get("trace_id")?,
+        knowledge_id: row.get("knowledge_id")?,
+        injected_at_sequence: row.get("injected_at_sequence")?,
+        goal_id: row.get("goal_id")?,
+        eval_status: row.get("eval_status")?,
+        reason: row.get("reason")?,
+        evaluated_at: row.get("evaluated_at")?,
+        evaluated_at_trigger: row.get("evaluated_at_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(super) fn feedback(row: &Row<'_>) -> rusqlite::Result<Feedback> {
+    Ok(Feedback {
+        knowledge_id: row.get::<_, String>("knowledge_id")?.try_into().map_err(unreadable)?,
+        text: row.get("text")?,
+        principal: row.get("principal")?,
+        created_at: time(row, "created_at")?,
+        applied_at: row.get::<_, Option<i64>>("applied_at")?.map(Timestamp::from_millis),
+    })
+}
+
+fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
+    Ok(Timestamp::from_millis(row.get(column)?))
+}

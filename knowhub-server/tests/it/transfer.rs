@@ -1,0 +1,279 @@
+//! Everything out of one hub and into another: equal, merged, or refused as a whole.
+
+use std::fs;
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode},
+};
+use protocol::{
+    ExperienceId, Timestamp,
+    export::{Experience, FORMAT, Header, Line, Tombstone, Version, Writer},
+};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, TestHub};
+
+mod random;
+
+/// Returns the export of a hub.
+async fn export(hub: &TestHub) -> String {
+    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+async fn import_as(hub: &TestHub, query: &str, kind: &str, export: impl Into<Body>) -> Answer {
+    let request = Request::post(format!("/api/import{query}")).header("content-type", kind);
+    hub.send(request.body(export.into()).unwrap()).await
+}
+
+/// Imports what must be importable, and returns the report.
+async fn import(hub: &TestHub, export: &str) -> Value {
+    let answer = import_as(hub, "", "application/x-ndjson", export.to_owned()).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    answer.body
+}
+
+/// Returns an export without its header, which alone differs between equal stores.
+fn records(export: &str) -> &str {
+    export.split_once('\n').unwrap().1
+}
+
+/// Returns an export of these records.
+fn written(lines: &[Line]) -> String {
+    let number = |line: &Line| if let Line::Experience(one) = line { one.id.0 } else { 0 };
+    let header = Header {
+        knowhub_export: FORMAT,
+        store_id: "elsewhere".into(),
+        last_seq: 0,
+        last_experience: ExperienceId(lines.iter().map(number).max().unwrap_or(0)),
+        created_at: Timestamp::from_millis(0),
+    };
+    let mut out = Vec::new();
+    let mut writer = Writer::start(&header, &mut out);
+    for line in lines {
+        writer.write(line, &mut out);
+    }
+    writer.finish(&mut out);
+    String::from_utf8(out).unwrap()
+}
+
+fn experience(id: i64, name: &str, at: i64) -> Line {
+    Line::Experience(Experience {
+        id: ExperienceId(id),
+        name: name.into(),
+        url: String::new(),
+        category: String::new(),
+        task: "提取表格".into(),
+        score: Some(4),
+        outcome: String::new(),
+        tips: String::new(),
+        content_id: String::new(),
+        submitted_by: String::new(),
+        authenticated_as: "local".into(),
+        on_behalf_of: String::new(),
+        created_at: Timestamp::from_millis(at),
+    })
+}
+
+fn tombstone(kind: &str, id: &str, at: i64) -> Line {
+    let (kind, id) = (kind.into(), id.into());
+    let deleted_at = Timestamp::from_millis(at);
+    let (deleted_by, reason) = ("local".into(), "外泄".into());
+    Line::Tombstone(Tombstone { kind, id, version: 1, deleted_at, deleted_by, reason })
+}
+
+#[tokio::test]
+async fn an_empty_hub_becomes_equal_and_finds_what_came() {
+    let hub = TestHub::start().await;
+    for number in 0..600 {
+        hub.add_experience(json!({ "name": format!("包{number}"), "url": "https://a" })).await;
+    }
+    let id = hub.add_knowledge(json!({ "task": "清理C盘空间", "tags": { "a\n\"b": "é" } })).await;
+    let whole = export(&hub).await;
+    hub.stop().await;
+
+    let other = TestHub::start().await;
+    let report = import(&other, &whole).await;
+    assert_eq!(report["imported"], json!({ "experience": 600, "knowledge": 1 }));
+    assert_eq!(records(&export(&other).await), records(&whole));
+    assert_eq!(other.names("包599").await[0], "包599");
+    assert_eq!(other.ids("C盘").await, [id]);
+    let hit = other.find("/api/search", &[("q", "包7")]).await.body["results"][0].clone();
+    assert_eq!((&hit["url"], &hit["avg_score"]), (&json!("https://a"), &Value::Null));
+
+    let report = import(&other, &whole).await;
+    assert_eq!(report["imported"], json!({}));
+    assert_eq!(report["skipped"], json!({ "experience": 600, "knowledge": 1 }));
+    assert_eq!(records(&export(&other).await), records(&whole));
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn a_full_hub_keeps_what_it_has() {
+    let hub = TestHub::start().await;
+    let mine = hub.add_experience(json!({ "name": "我的" })).await;
+    let id = hub.add_knowledge(json!({ "content": "旧" })).await;
+    let before = export(&hub).await;
+    let other = before.replace("旧", "新");
+    let Ok(Line::Knowledge(changed)) = Line::parse(other.lines().nth(2).unwrap().as_bytes()) else {
+        panic!("the third line is the knowledge record")
+    };
+    let lines = [
+        experience(mine, "别人的", 5),
+        experience(mine + 1, "别人的", 6),
+        Line::Knowledge(changed),
+        tombstone("knowledge", &id, 4_000_000_000_000),
+    ];
+    let report = import(&hub, &written(&lines)).await;
+    // The taken number is not given to a record whose own number is free.
+    assert_eq!(report["renumbered"], json!([{ "from": mine, "to": mine + 2, "count": 1 }]));
+    assert_eq!(report["imported"], json!({ "experience": 2 }));
+    assert_eq!(report["conflict_count"], 2);
+    let conflicts = report["conflicts"].as_array().unwrap();
+    for (conflict, reason) in conflicts.iter().zip(["another state", "still here"]) {
+        assert_eq!(conflict["id"], id.as_str());
+        assert!(conflict["reason"].as_str().unwrap().contains(reason), "{conflict}");
+    }
+    let after = export(&hub).await;
+    for line in before.lines().skip(1).filter(|line| !line.contains("manifest")) {
+        assert!(after.contains(line), "{line} is as it was");
+    }
+    let report = import(&hub, &written(&lines)).await;
+    assert_eq!(report["skipped"], json!({ "experience": 2 }));
+    assert_eq!(report["renumbered"], json!([{ "from": mine, "to": mine + 2, "count": 1 }]));
+    assert_eq!(records(&export(&hub).await), records(&after));
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_deleted_here_does_not_come_back() {
+    let hub = TestHub::start().await;
+    import(&hub, &written(&[tombstone("experience", "7", 100)])).await;
+    let report = import(&hub, &written(&[experience(7, "旧", 50)])).await;
+    assert_eq!(report["conflicts"][0]["reason"], "it was deleted here");
+    assert_eq!(hub.names("旧").await, [""; 0]);
+    // What was made after the deletion is something else under the same number.
+    let report = import(&hub, &written(&[experience(7, "新", 150)])).await;
+    assert_eq!(report["renumbered"], json!([{ "from": 7, "to": 8, "count": 1 }]));
+    assert_eq!(hub.names("新").await, ["新"]);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_of_deleted_experiences_are_not_used_again() {
+    let hub = TestHub::start().await;
+    let lines = [experience(3, "三", 5), tombstone("experience", "9", 100)];
+    let whole = written(&lines).replace("\"last_experience\":3", "\"last_experience\":9");
+    import(&hub, &whole).await;
+    assert_eq!(hub.add_experience(json!({})).await, 10);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_version_must_be_older_than_the_record_that_is_here() {
+    let hub = TestHub::start().await;
+    let id = hub.add_knowledge(json!({})).await;
+    let version = |version| {
+        Line::Version(Version {
+            kind: "knowledge".into(),
+            id: id.clone(),
+            version,
+            record: json!({ "b": [1, "表格"], "a": null }),
+            replaced_at: Timestamp::from_millis(1),
+            replaced_by: "me".into(),
+        })
+    };
+    let report = import(&hub, &written(&[version(0), version(1), version(2)])).await;
+    assert_eq!(report["imported"], json!({ "version": 1 }));
+    assert_eq!(report["conflict_count"], 2);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_and_stores_nothing() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({})).await;
+    let before = export(&hub).await;
+    let lines: Vec<_> = (1..700).map(|id| experience(id, "试", id)).collect();
+    let kind = "application/x-ndjson";
+    let answer = import_as(&hub, "?dry_run=true", kind, written(&lines)).await;
+    assert_eq!(answer.body["dry_run"], true);
+    assert_eq!(answer.body["imported"], json!({ "experience": 699 }));
+    assert_eq!(records(&export(&hub).await), records(&before));
+    assert_eq!(hub.names("试").await, [""; 0]);
+    let answer = import_as(&hub, "?dry_run=perhaps", kind, written(&lines)).await;
+    assert_eq!((answer.status.as_u16(), &answer.body["error"]["field"]), (422, &json!("dry_run")));
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_wrong_line_is_named_and_the_others_are_stored() {
+    let hub = TestHub::start().await;
+    let Line::Experience(mut wrong) = experience(2, "错", 5) else { panic!() };
+    wrong.score = Some(9);
+    let lines = [experience(1, "对", 5), Line::Experience(wrong), experience(3, "也对", 5)];
+    let report = import(&hub, &written(&lines)).await;
+    assert_eq!(report["imported"], json!({ "experience": 2 }));
+    assert_eq!(report["rejected_count"], 1);
+    let reason = "must be 1 to 5, or absent";
+    let rejected = json!([{ "place": "line 3", "field": "experience.score", "reason": reason }]);
+    assert_eq!(report["rejected"], rejected);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn anything_but_a_whole_export_is_refused_as_a_whole() {
+    let hub = TestHub::start().await;
+    let whole = written(&[experience(1, "甲", 5), experience(2, "乙", 6)]);
+    let cut = whole.rsplit_once("{\"manifest\"").unwrap().0;
+    let changed = whole.replace('甲', "丙");
+    let shorter = whole.lines().filter(|line| !line.contains('乙')).collect::<Vec<_>>().join("\n");
+    let long = format!("{whole}{}", "x".repeat(33 << 20));
+    for (body, told) in [
+        ("", "the export is empty"),
+        ("\u{1f}\u{8b}\u{8}", "line 1: not the header"),
+        ("{\"name\":\"甲\",\"task\":\"乙\"}\n", "line 1: not the header"),
+        (cut, "cut off after line 3"),
+        (&changed, "the export was changed"),
+        (&shorter, "speaks of 2 records, and there are 1"),
+        (&long, "line 5 is longer than"),
+        (&format!("{whole}{whole}"), "line 5 stands behind the manifest"),
+    ] {
+        let answer = import_as(&hub, "", "application/x-ndjson", body.to_owned()).await;
+        assert_eq!(answer.status, 422, "{told}");
+        let message = answer.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains(told) && message.ends_with("nothing was imported"), "{message}");
+    }
+    let gzip = import_as(&hub, "", "application/x-ndjson", &b"\x1f\x8b\x08\0"[..]).await;
+    assert!(gzip.body["error"]["message"].as_str().unwrap().contains("compressed"), "{gzip:?}");
+    for kind in ["application/json", "text/plain", ""] {
+        let answer = import_as(&hub, "", kind, whole.clone()).await;
+        assert_eq!(answer.status, 415, "{kind}");
+        assert!(answer.body["error"]["message"].as_str().unwrap().contains("x-ndjson"));
+    }
+    assert_eq!(hub.names("提取表格").await, [""; 0], "nothing of it was stored");
+    let windows = format!("\u{feff}{}", whole.replace('\n', "\r\n"));
+    assert_eq!(import(&hub, &windows).await["imported"], json!({ "experience": 2 }));
+    let folder = hub.stop().await;
+    for file in fs::read_dir(folder.path()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(!name.contains("import"), "{name} was left behind");
+    }
+}
+
+#[tokio::test]
+async fn what_an_interrupted_import_left_is_removed_at_the_next_start() {
+    let hub = TestHub::start().await;
+    let folder = hub.stop().await;
+    let left = folder.path().join("hub.db.import-0123");
+    let other = folder.path().join("other.db.import-0123");
+    fs::write(&left, "half").unwrap();
+    fs::write(&other, "half").unwrap();
+    let folder = TestHub::start_in(folder).await.stop().await;
+    assert!(!left.exists() && other.exists());
+    drop(folder);
+}
