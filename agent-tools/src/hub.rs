@@ -9,7 +9,7 @@ pub use query::KnowledgeQuery;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use protocol::{KnowledgeId, Source, hub};
-use reqwest::{Method, RequestBuilder, Url};
+use reqwest::{Method, RequestBuilder, StatusCode, Url, header::RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -34,6 +34,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long an idle connection is kept: less than the 5 s after which the hub closes it, since a call on a
 /// connection that is being closed fails.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The longest pause that a call makes, once, when the hub asks for one; for a longer one the caller must come back.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest answer that is read, in bytes; a longer one is an error.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -135,10 +138,15 @@ impl Client {
         Ok(Source::interleave(knowledge.results, &experiences.results, limit))
     }
 
-    /// Tells whether the hub answers.
+    /// Tells whether the hub answers, and lets this token in.
     pub async fn health(&self) -> Result<(), Error> {
         let _: serde_json::Value = self.read(self.request(Method::GET, "healthz")).await?;
-        Ok(())
+        let list = self.request(Method::GET, "api/knowledge").query(&[("page_size", "1")]);
+        match self.read::<serde_json::Value>(list).await {
+            Err(err) if err.is_about_token() => Err(err),
+            // Whatever else is wrong with that one call, the hub is there.
+            _ => Ok(()),
+        }
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -165,7 +173,12 @@ impl Client {
     }
 
     async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {
+        let again = request.try_clone();
         let mut response = request.send().await.map_err(|err| self.unreachable(err))?;
+        if let (Some(pause), Some(again)) = (wanted_pause(&response), again) {
+            tokio::time::sleep(pause).await;
+            response = again.send().await.map_err(|err| self.unreachable(err))?;
+        }
         let status = response.status();
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|err| self.unreachable(err))? {
@@ -193,6 +206,15 @@ impl Client {
     fn bad_reply(&self, status: u16, reason: String) -> Error {
         Error::BadReply { api: self.config.api.to_string(), status, reason }
     }
+}
+
+/// Returns for how long a hub that is asked too often wants to be left alone, if that is short enough to wait.
+fn wanted_pause(response: &reqwest::Response) -> Option<Duration> {
+    if response.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let secs = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(secs)).filter(|pause| *pause <= MAX_PAUSE)
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -26,7 +26,11 @@ impl HubHealth {
     /// Notes how a call went; a request that the hub refused shows that it is there.
     pub(crate) fn note<T>(&self, outcome: &Result<T, Error>) {
         let now = match outcome {
-            Err(err) if err.is_transient() || matches!(err, Error::BadReply { .. }) => {
+            Err(err)
+                if err.is_transient()
+                    || err.is_about_token()
+                    || matches!(err, Error::BadReply { .. }) =>
+            {
                 Err(err.to_string())
             }
             _ => Ok(()),

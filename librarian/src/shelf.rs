@@ -4,8 +4,9 @@ use agent_tools::hub::{Client, Error};
 use async_trait::async_trait;
 use librarian_core::upload::{ItemOutcome, Part, PartOutcome};
 use librarian_core::{Shelf, ShelfError};
-use protocol::Source;
 use protocol::hub::ErrorDetail;
+use protocol::{ContactId, Source};
+use serde_json::Value;
 
 use crate::health::HubHealth;
 
@@ -48,7 +49,8 @@ impl Shelf for HubShelf {
         let mut outcome = PartOutcome::default();
         for (index, item) in part.batch.knowledge.iter().enumerate() {
             let key = part.id.item_key(&part.conversation.sender, index);
-            let created = self.hub.add_knowledge(item, Some(&key)).await;
+            let item = on_behalf_of(item, &part.conversation.sender);
+            let created = self.hub.add_knowledge(&item, Some(&key)).await;
             outcome.knowledge.push(match self.noted(created) {
                 Ok(created) => ItemOutcome::Accepted { id: created.id.to_string() },
                 Err(Error::Refused { status, detail })
@@ -63,6 +65,15 @@ impl Shelf for HubShelf {
         outcome.tools = vec![no_route(); part.batch.tools.len()];
         Ok(outcome)
     }
+}
+
+/// Returns the item with the sender that the relay vouches for, whatever the item itself says.
+fn on_behalf_of(item: &Value, sender: &ContactId) -> Value {
+    let mut item = item.clone();
+    if let Value::Object(fields) = &mut item {
+        fields.insert("on_behalf_of".to_owned(), Value::from(sender.as_str()));
+    }
+    item
 }
 
 /// The hub's message names the field as well, for readers who see nothing else.
@@ -88,21 +99,22 @@ mod tests {
     use librarian_core::upload::Conversation;
     use protocol::MessageId;
     use protocol::librarian::Batch;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tokio::net::TcpListener;
 
     use super::*;
 
-    type Keys = Arc<Mutex<Vec<String>>>;
+    /// The key of each item that arrived, and for whom it is.
+    type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
     /// A hub that takes items with a `task`, refuses those without, and fails on `"crash"`.
     async fn store(
-        State(keys): State<Keys>,
+        State(seen): State<Seen>,
         headers: HeaderMap,
         Json(item): Json<Value>,
     ) -> (StatusCode, Json<Value>) {
         let key = headers["idempotency-key"].to_str().expect("ASCII").to_owned();
-        keys.lock().expect("no panic inside").push(key);
+        seen.lock().expect("no panic inside").push((key, item["on_behalf_of"].clone()));
         match item["task"].as_str() {
             Some("crash") => (StatusCode::INTERNAL_SERVER_ERROR, fault("internal", "oops")),
             Some(_) => (
@@ -117,15 +129,15 @@ mod tests {
         Json(json!({"error": {"code": code, "message": message, "field": "task"}}))
     }
 
-    async fn shelf() -> (HubShelf, Keys) {
-        let keys = Keys::default();
-        let router = Router::new().route("/api/knowledge", post(store)).with_state(keys.clone());
+    async fn shelf() -> (HubShelf, Seen) {
+        let seen = Seen::default();
+        let router = Router::new().route("/api/knowledge", post(store)).with_state(seen.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let api = format!("http://{}", listener.local_addr().expect("bound"));
         tokio::spawn(async move { axum::serve(listener, router).await });
         let config = Config { api: api.parse().expect("a URL"), token: None };
         let hub = Client::new(config).expect("an HTTP client");
-        (HubShelf::new(hub, HubHealth::default()), keys)
+        (HubShelf::new(hub, HubHealth::default()), seen)
     }
 
     fn part(batch: Batch) -> Part {
@@ -140,9 +152,9 @@ mod tests {
 
     #[tokio::test]
     async fn each_item_has_its_own_outcome_and_its_own_key() {
-        let (shelf, keys) = shelf().await;
+        let (shelf, seen) = shelf().await;
         let part = part(Batch {
-            knowledge: vec![json!({"task": "t"}), json!({})],
+            knowledge: vec![json!({"task": "t"}), json!({"on_behalf_of": "somebody"})],
             resources: vec![json!({})],
             tools: Vec::new(),
         });
@@ -152,8 +164,9 @@ mod tests {
         let rejected = ItemOutcome::Rejected { field, reason };
         assert_eq!(outcome.knowledge, [ItemOutcome::Accepted { id }, rejected]);
         assert_eq!((outcome.resources, outcome.tools), (vec![no_route()], vec![]));
-        let key = |index| format!("agent/1/{}/{index}", part.id);
-        assert_eq!(*keys.lock().expect("no panic inside"), [key(0), key(1)]);
+        // The relay knows who sent it; what the item says of that counts nothing.
+        let seen_item = |index| (format!("agent/1/{}/{index}", part.id), json!("agent/1"));
+        assert_eq!(*seen.lock().expect("no panic inside"), [seen_item(0), seen_item(1)]);
     }
 
     #[tokio::test]

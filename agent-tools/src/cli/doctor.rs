@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{
     Origin, Origins, Outcome, RELAY_PATIENCE,
+    failure::TOKEN,
     outcome::{BAD, GOOD, printable},
 };
 use crate::tools::Context;
@@ -62,6 +63,12 @@ impl Doctor {
             Ok(_) => Some("is not online".to_owned()),
             Err(_) => Some("cannot be seen without the relay".to_owned()),
         };
+        let hub_hint = match &hub {
+            Err(err) if err.is_about_token() => TOKEN,
+            _ => {
+                "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is"
+            }
+        };
         report(&[
             Finding::new(
                 "relay",
@@ -75,7 +82,7 @@ impl Doctor {
                 context.hub.api().to_string(),
                 ("KNOWHUB_API", origins.api),
                 hub.err().map(told),
-                "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
+                hub_hint,
             ),
             Finding::new(
                 "librarian",

@@ -31,6 +31,10 @@ pub enum Kind {
 
 const DOCTOR: &str = "`knowhub doctor` tells which service is missing, and what to do";
 
+/// What to do when the hub asks for another token.
+pub(super) const TOKEN: &str =
+    "set KNOWHUB_TOKEN (or --token) to one of the tokens that the hub was started with";
+
 impl Failure {
     pub(super) fn input(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::Input, error: error.into(), hint: None }
@@ -65,6 +69,9 @@ impl Failure {
 
 impl From<tools::Error> for Failure {
     fn from(err: tools::Error) -> Self {
+        if matches!(&err, tools::Error::Hub(err) if err.is_about_token()) {
+            return Self { kind: Kind::Setting, error: err.into(), hint: Some(TOKEN) };
+        }
         if err.is_callers() {
             return Self::input(err);
         }

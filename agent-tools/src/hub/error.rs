@@ -41,6 +41,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Tells whether the hub asks for another token than it got.
+    pub fn is_about_token(&self) -> bool {
+        matches!(self, Self::Refused { status: 401, .. })
+    }
+
     /// Tells whether the same call may work later.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -50,7 +50,9 @@ impl Error {
     pub fn is_callers(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::Refused(_) | Self::Librarian(_) => true,
-            Self::Hub(hub::Error::Refused { status, .. }) => (400..500).contains(status),
+            Self::Hub(err @ hub::Error::Refused { status, .. }) => {
+                (400..500).contains(status) && !err.is_transient() && !err.is_about_token()
+            }
             Self::Hub(_) | Self::NoAnswer { .. } | Self::NotUploaded { .. } => false,
         }
     }

@@ -268,6 +268,18 @@ async fn exit_codes_tell_whose_fault_it_is() {
         hint: `knowhub doctor` tells which service is missing, and what to do
     "#]],
     );
+    let closed = Hub::start(|_| refusal(401, "unauthorized", "this hub asks for a token")).await;
+    let output = knowhub(&closed.api, &relay, &["search", "x"]).await;
+    check(
+        &output,
+        &[],
+        2,
+        &expect![""],
+        &expect![[r#"
+        error: the hub refused (401): this hub asks for a token
+        hint: set KNOWHUB_TOKEN (or --token) to one of the tokens that the hub was started with
+    "#]],
+    );
     for args in [&["frobnicate"][..], &["ask"], &["search", "x", "--api", "nowhere"]] {
         let output = knowhub(&hub.api, &relay, args).await;
         assert_eq!(output.status.code(), Some(2), "{output:?}");

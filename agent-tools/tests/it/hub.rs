@@ -95,3 +95,23 @@ async fn a_hub_that_is_away_is_named_without_the_question() {
     assert!(text.contains("set KNOWHUB_API"), "{text}");
     assert!(!text.contains("secret"), "{text}");
 }
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_told_apart() {
+    let hub = Hub::start(|call| match call {
+        "GET /healthz" => with_records(call),
+        _ => refusal(401, "unauthorized", "the token is not known here"),
+    })
+    .await;
+    let err = hub.client().health().await.unwrap_err();
+    assert!(err.is_about_token() && !err.is_transient(), "{err:?}");
+    assert!(err.to_string().contains("the token is not known here"), "{err}");
+}
+
+#[tokio::test]
+async fn a_hub_that_is_asked_too_often_is_asked_again_once() {
+    let hub = Hub::start(|_| refusal(429, "rate_limited", "come back at once")).await;
+    let err = hub.client().search_experiences("a", None, 1).await.unwrap_err();
+    assert!(err.is_transient(), "{err:?}");
+    assert_eq!(hub.asked().len(), 2);
+}

@@ -45,6 +45,7 @@ impl Hub {
             let kind = [
                 (header::CONTENT_TYPE, "application/json"),
                 (header::LOCATION, "http://127.0.0.1:9/elsewhere"),
+                (header::RETRY_AFTER, "0"),
             ];
             (StatusCode::from_u16(status).unwrap(), kind, text).into_response()
         };

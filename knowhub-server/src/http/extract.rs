@@ -150,16 +150,23 @@ pub(super) struct IdempotencyKey(Option<(String, String)>);
 
 impl IdempotencyKey {
     /// Returns what makes a request the same: who sends it, its route, its key, and what its body says.
+    ///
+    /// For whom it is sent does not count: an upload that a contact sends itself, after the librarian took it,
+    /// says the same.
     pub(super) fn request(
         self,
         by: &Principal,
         body: &impl Serialize,
     ) -> Option<IdempotentRequest> {
         let (key, route) = self.0?;
-        let body =
-            serde_json::to_vec(body).expect("what was read from JSON can be written as JSON");
+        let mut body =
+            serde_json::to_value(body).expect("what was read from JSON can be written as JSON");
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("on_behalf_of");
+        }
         let scope = format!("{} {route}", by.name);
-        Some(IdempotentRequest { scope, key, body_hash: Sha256::digest(body).into() })
+        let body_hash = Sha256::digest(body.to_string()).into();
+        Some(IdempotentRequest { scope, key, body_hash })
     }
 }
 

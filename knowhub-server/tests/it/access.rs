@@ -155,6 +155,9 @@ async fn an_idempotency_key_belongs_to_its_principal() {
     let again = post(WRITER, json!({ "name": "uv", "task": "mine" })).await;
     assert_eq!(again.body, mine.body);
     assert_eq!(again.headers["idempotent-replay"], "true");
+    let for_other = json!({ "name": "uv", "task": "theirs", "on_behalf_of": "agent/1" });
+    let again = post(ADMIN, for_other).await;
+    assert_eq!(again.body, theirs.body, "for whom it is sent does not make it another");
     hub.stop().await;
 }
 
