@@ -81,6 +81,7 @@ pub(crate) fn with_records(call: &str) -> (u16, String) {
             "relevant_experiences": [{
                 "id": 7, "task": "extract tables", "score": 4, "tips": "page.find_tables()",
                 "outcome": "fast", "content_id": "", "submitted_by": "",
+                "authenticated_as": "local", "on_behalf_of": "",
                 "created_at": "2026-03-20T10:00:00.000Z",
             }],
             "avg_score": 4.5, "experience_count": 2,
