@@ -146,6 +146,7 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
         store::Error::KeyReused => (StatusCode::CONFLICT, ErrorCode::Conflict),
         store::Error::DiskFull(_)
         | store::Error::DiskFails(_)
+        | store::Error::Locked(_)
         | store::Error::NoFreeId
         | store::Error::Busy
         | store::Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),

@@ -18,6 +18,12 @@ pub(crate) enum Error {
         "the hub's disk cannot be used right now; once it can, send a write again under the same Idempotency-Key"
     )]
     DiskFails(#[source] Arc<rusqlite::Error>),
+    /// Another program holds a lock on the file, which no hub ever waits for.
+    #[error(
+        "another program has locked the hub's file, and nothing was stored; \
+         end it, or let it finish, and send this again"
+    )]
+    Locked(#[source] Arc<rusqlite::Error>),
     /// The same idempotency key came with another body.
     #[error("the idempotency key was used before with another body")]
     KeyReused,
@@ -44,6 +50,9 @@ impl From<rusqlite::Error> for Error {
                 | ErrorCode::CannotOpen
                 | ErrorCode::PermissionDenied,
             ) => Self::DiskFails(Arc::new(err)),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Locked(Arc::new(err))
+            }
             _ => Self::Database(Arc::new(err)),
         }
     }

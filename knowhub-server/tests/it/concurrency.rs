@@ -52,3 +52,23 @@ async fn thirty_two_writers_and_readers_meet_no_lock() {
     );
     hub.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_locks_the_file_is_named_and_reads_go_on() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": "早", "task": "早" })).await;
+    let foreign = rusqlite::Connection::open(hub.config().knowhub_db).unwrap();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let report = json!({ "name": "晚", "task": "晚" });
+    let write = hub.post("/api/experience", &report);
+    let (written, read) = tokio::join!(write, hub.names("早"));
+    assert_eq!(read, ["早"], "a reader waits for no writer");
+    assert_eq!(written.status, StatusCode::SERVICE_UNAVAILABLE, "{written:?}");
+    let message = written.body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("another program has locked the hub's file"), "{message}");
+
+    foreign.execute_batch("ROLLBACK").unwrap();
+    hub.add_experience(report).await;
+    assert_eq!(hub.names("晚").await, ["晚"]);
+    hub.stop().await;
+}
