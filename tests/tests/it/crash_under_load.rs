@@ -62,14 +62,15 @@ fn nth_write(writer: usize, index: usize) -> Write {
     Write { path, key, body }
 }
 
-/// Sends a write; `None` when the connection was lost before the answer.
-async fn send(client: &Client, api: &str, write: &Write) -> Option<Value> {
+/// Sends a write and returns its answer, and whether it was given before; `None` when the connection was lost.
+async fn send(client: &Client, api: &str, write: &Write) -> Option<(Value, bool)> {
     let request = client.post(format!("{api}{}", write.path)).header("idempotency-key", &write.key);
     let answer = request.json(&write.body).send().await.ok()?;
     let status = answer.status();
+    let is_replay = answer.headers().contains_key("idempotent-replay");
     let body = answer.json().await.ok()?;
     assert_eq!(status, StatusCode::CREATED, "{write:?}: {body}");
-    Some(body)
+    Some((body, is_replay))
 }
 
 /// Writes until the hub is gone.
@@ -77,7 +78,7 @@ async fn write_on(client: Client, api: String, ledger: Arc<Ledger>, writer: usiz
     for index in 0.. {
         let write = nth_write(writer, index);
         match send(&client, &api, &write).await {
-            Some(answer) => ledger.acknowledge(write, answer),
+            Some((answer, _)) => ledger.acknowledge(write, answer),
             None => return ledger.unanswered.lock().unwrap().push(write),
         }
     }
@@ -104,6 +105,7 @@ async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)]) {
         assert_eq!(status, StatusCode::OK, "{path} {query:?}: {body}");
         body
     };
+    let mut records = 0;
     // name → how many, and the sum of the scores.
     let mut expected = BTreeMap::new();
     for (write, answer) in acknowledged {
@@ -116,8 +118,10 @@ async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)]) {
             let id = answer["id"].as_str().unwrap();
             let record = get(&format!("/api/knowledge/{id}"), &[]).await;
             assert_eq!(record["task"], write.body["task"]);
+            records += 1;
         }
     }
+    assert_eq!(get("/api/knowledge", &[]).await["total"], records, "none is there twice");
     let found = get("/api/search", &[("q", WORD), ("limit", "100")]).await;
     let names = found["results"].as_array().unwrap();
     assert_eq!(names.len(), expected.len());
@@ -140,7 +144,7 @@ async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)]) {
 async fn what_was_acknowledged_is_there_once_ten_deaths_later() {
     let client = Client::builder().timeout(wait::PATIENCE).build().unwrap();
     let mut system = System::stopped(vec![]).unwrap();
-    let mut acknowledged = Vec::new();
+    let (mut acknowledged, mut replays) = (Vec::new(), 0);
     for round in 0..ROUNDS {
         system.start_hub().await.unwrap();
         let api = system.api();
@@ -166,10 +170,12 @@ async fn what_was_acknowledged_is_there_once_ten_deaths_later() {
         let unanswered = std::mem::take(&mut *ledger.unanswered.lock().unwrap());
         assert!(!unanswered.is_empty(), "round {round} interrupted nobody");
         for write in unanswered {
-            let answer = send(&client, &api, &write).await.unwrap();
+            let (answer, is_replay) = send(&client, &api, &write).await.unwrap();
+            replays += usize::from(is_replay);
             acknowledged.push((write, answer));
         }
         check(&client, &api, &acknowledged).await;
         system.hub.take().unwrap().kill().await.unwrap();
     }
+    assert!(replays > 0, "no death fell between a commit and its answer");
 }
