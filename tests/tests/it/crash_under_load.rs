@@ -96,8 +96,8 @@ async fn read_on(client: Client, api: String, reader: usize) {
     }
 }
 
-/// Checks that the hub holds exactly what was acknowledged.
-async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)]) {
+/// Checks that the hub holds exactly what was acknowledged; looks at each record from number `first` on.
+async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)], first: usize) {
     let get = async |path: &str, query: &[(&str, &str)]| {
         let answer = client.get(format!("{api}{path}")).query(query).send().await.unwrap();
         let status = answer.status();
@@ -108,17 +108,19 @@ async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)]) {
     let mut records = 0;
     // name → how many, and the sum of the scores.
     let mut expected = BTreeMap::new();
-    for (write, answer) in acknowledged {
+    for (number, (write, answer)) in acknowledged.iter().enumerate() {
         if write.path == "/api/experience" {
             let (count, sum) =
                 expected.entry(write.body["name"].as_str().unwrap()).or_insert((0, 0));
             *count += 1;
             *sum += write.body["score"].as_u64().unwrap();
         } else {
-            let id = answer["id"].as_str().unwrap();
-            let record = get(&format!("/api/knowledge/{id}"), &[]).await;
-            assert_eq!(record["task"], write.body["task"]);
             records += 1;
+            if number >= first {
+                let id = answer["id"].as_str().unwrap();
+                let record = get(&format!("/api/knowledge/{id}"), &[]).await;
+                assert_eq!(record["task"], write.body["task"]);
+            }
         }
     }
     assert_eq!(get("/api/knowledge", &[]).await["total"], records, "none is there twice");
@@ -165,7 +167,7 @@ async fn what_was_acknowledged_is_there_once_ten_deaths_later() {
         clients.join_all().await;
 
         system.start_hub().await.unwrap();
-        let api = system.api();
+        let first = if round + 1 == ROUNDS { 0 } else { acknowledged.len() };
         acknowledged.append(&mut ledger.acknowledged.lock().unwrap());
         let unanswered = std::mem::take(&mut *ledger.unanswered.lock().unwrap());
         assert!(!unanswered.is_empty(), "round {round} interrupted nobody");
@@ -174,7 +176,7 @@ async fn what_was_acknowledged_is_there_once_ten_deaths_later() {
             replays += usize::from(is_replay);
             acknowledged.push((write, answer));
         }
-        check(&client, &api, &acknowledged).await;
+        check(&client, &api, &acknowledged, first).await;
         system.hub.take().unwrap().kill().await.unwrap();
     }
     assert!(replays > 0, "no death fell between a commit and its answer");
