@@ -2,17 +2,22 @@
 
 mod body;
 mod bounds;
+mod content;
 mod demand;
 mod experience;
 mod fault;
 mod knowledge;
+mod metadata;
 mod page;
 mod plain_texts;
 mod resource;
+mod secret;
+mod vault;
 
 pub(crate) use body::as_field_fault;
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub use bounds::{ListEntry, TagValue};
+pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
 pub use experience::{
     ExperienceCreated, ExperienceHit, ExperienceSearch, NewExperience, ResourceHit,
@@ -22,9 +27,15 @@ pub use knowledge::{
     Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
     NewKnowledge, Origin, Relationship, Signals,
 };
+pub use metadata::{MAX_METADATA_BYTES, Metadata};
 pub use page::{MAX_PAGE_SIZE, Page};
 pub use plain_texts::{PlainTexts, WriteBody};
-pub use resource::ContentType;
+pub use resource::{
+    ContentType, EarlierVersion, NewResource, Resource, ResourceDeleted, ResourceEntry,
+    ResourcePatch, ResourceReading, ResourceStored,
+};
+pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SecretText};
+pub use vault::{Reseal, Resealed};
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.
 pub const MAX_TEXT_CHARS: usize = 100_000;

@@ -49,18 +49,31 @@ const CLIENT_FRAMES: [&str; 9] =
     ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
 const SERVER_FRAMES: [&str; 8] =
     ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
-const BODIES: [&str; 11] = [
+const BODIES: [&str; 24] = [
+    "content",
     "error",
     "experience-created",
     "experience-search",
     "knowledge",
     "knowledge-created",
     "knowledge-search",
+    "new-content",
     "new-experience",
     "new-knowledge",
+    "new-resource",
     "receipt",
     "reply-answer",
     "reply-error",
+    "reseal",
+    "resealed",
+    "resource",
+    "resource-deleted",
+    "resource-list",
+    "resource-patch",
+    "resource-reading",
+    "resource-reading-bare",
+    "resource-stored",
+    "resource-versions",
 ];
 
 #[test]
@@ -96,15 +109,28 @@ fn server_frames() {
 
 #[test]
 fn bodies() {
+    check_body::<hub::Content>("body/content.json");
     check_body::<hub::ErrorBody>("body/error.json");
     check_body::<hub::ExperienceCreated>("body/experience-created.json");
     check_body::<hub::ExperienceSearch>("body/experience-search.json");
     check_body::<hub::Knowledge>("body/knowledge.json");
     check_body::<hub::KnowledgeCreated>("body/knowledge-created.json");
     check_body::<hub::KnowledgeSearch>("body/knowledge-search.json");
+    check_body::<hub::NewContent>("body/new-content.json");
     check_body::<hub::NewExperience>("body/new-experience.json");
     check_body::<hub::NewKnowledge>("body/new-knowledge.json");
+    check_body::<hub::NewResource>("body/new-resource.json");
     check_body::<Receipt>("body/receipt.json");
     check_body::<ReplyMeta>("body/reply-answer.json");
     check_body::<ReplyMeta>("body/reply-error.json");
+    check_body::<hub::Reseal>("body/reseal.json");
+    check_body::<hub::Resealed>("body/resealed.json");
+    check_body::<hub::Resource>("body/resource.json");
+    check_body::<hub::ResourceDeleted>("body/resource-deleted.json");
+    check_body::<hub::Page<hub::ResourceEntry>>("body/resource-list.json");
+    check_body::<hub::ResourcePatch>("body/resource-patch.json");
+    check_body::<hub::ResourceReading>("body/resource-reading.json");
+    check_body::<hub::ResourceReading>("body/resource-reading-bare.json");
+    check_body::<hub::ResourceStored>("body/resource-stored.json");
+    check_body::<hub::Page<hub::EarlierVersion<hub::Resource>>>("body/resource-versions.json");
 }

@@ -1,0 +1,88 @@
+//! A secret on its way between client and hub.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+use zeroize::Zeroize;
+
+use super::body::FieldFault;
+
+/// What stands for a sealed secret that is not shown; in a write it means "unchanged".
+pub const SEALED_PLACEHOLDER: &str = "[ENCRYPTED]";
+
+/// The longest secret, in bytes of UTF-8; a longer one is refused with 422, the sender keeps it.
+pub const MAX_SECRET_BYTES: usize = 64 * 1024;
+
+/// A secret's text: shown by no `Debug`, wiped from memory when dropped.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = String, max_length = 65536)]
+pub struct SecretText(String);
+
+impl SecretText {
+    /// Returns the text; whoever calls this takes care that it goes nowhere else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether there is no secret at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether it is only the placeholder of a sealed secret.
+    pub fn is_placeholder(&self) -> bool {
+        self.0 == SEALED_PLACEHOLDER
+    }
+
+    pub(super) fn check(&self, field: &str) -> Result<(), FieldFault> {
+        if self.0.len() > MAX_SECRET_BYTES {
+            return Err(FieldFault::new(field, format!("longer than {MAX_SECRET_BYTES} bytes")));
+        }
+        Ok(())
+    }
+}
+
+impl From<String> for SecretText {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Serde's own error would quote what it found.
+        let text = String::deserialize(deserializer);
+        text.map(Self).map_err(|_| de::Error::custom("must be text"))
+    }
+}
+
+impl Drop for SecretText {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_empty() { "\"\"" } else { "[secret]" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_never_shows_it() {
+        let secret = SecretText::from("hunter2".to_owned());
+        assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "[secret] Some([secret])");
+    }
+
+    #[test]
+    fn a_wrong_type_is_refused_without_quoting_it() {
+        let err = serde_json::from_str::<SecretText>("123456").unwrap_err().to_string();
+        assert!(err.starts_with("must be text"), "{err}");
+    }
+}
