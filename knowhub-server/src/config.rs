@@ -51,6 +51,10 @@ pub struct Config {
     #[arg(long, env = "KNOWHUB_TOKENS_FILE", value_name = "KNOWHUB_TOKENS_FILE")]
     pub knowhub_tokens_file: Option<PathBuf>,
 
+    /// The keys that seal secrets, as `org:base64` of 32 bytes by comma; an org's further keys only open.
+    #[arg(long, env = "ORG_KEYS", value_name = "ORG_KEYS", hide_env_values = true)]
+    pub org_keys: Option<SecretString>,
+
     /// Requests per second and token name, up to 1000000; 0 for no limit, and none without tokens.
     #[arg(
         long,

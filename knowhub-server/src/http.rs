@@ -1,17 +1,23 @@
 //! The HTTP API: what comes in is read and checked here, what goes out is written here.
 
 mod caller;
+mod contents;
 mod cors;
 mod demand;
 mod error;
+mod etag;
 mod experiences;
 mod extract;
 mod knowledge;
 mod large_bodies;
 mod metrics;
 mod openapi;
+mod org_key;
 mod params;
+mod path;
 mod request;
+mod reseal;
+mod resources;
 mod router;
 mod transfer;
 
@@ -22,7 +28,9 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 
-use crate::{access::Gate, lookups::Lookups, metrics::Metrics, search::Search, store::Store};
+use crate::{
+    access::Gate, lookups::Lookups, metrics::Metrics, search::Search, store::Store, vault::Vault,
+};
 
 /// What the handlers work with; cheap to clone.
 #[derive(Clone)]
@@ -30,6 +38,7 @@ pub(crate) struct Handles {
     pub(crate) store: Store,
     pub(crate) search: Search,
     pub(crate) gate: Gate,
+    pub(crate) vault: Arc<Vault>,
     /// What is noted of searches and misses.
     pub(crate) lookups: Lookups,
     /// What is counted.

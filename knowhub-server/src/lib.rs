@@ -8,6 +8,8 @@
 //! - `access`: who calls, and what they may do.
 //! - `secrets`: what looks like a secret in text that everybody may read.
 //! - `blocking`: work that would hold up an async thread.
+//! - `vault`: sealing secrets with the key of their org; `reseal` walks over all of them.
+//! - `resource`: what a write makes of a stored resource.
 //! - `lookups`: what is noted of every search.
 //! - `demand`: what was asked for and not found.
 //! - `metrics`: what the hub counts of itself.
@@ -30,15 +32,18 @@ mod index;
 mod knowledge;
 mod lookups;
 mod metrics;
+mod reseal;
+mod resource;
 mod search;
 mod secrets;
 mod store;
 mod text;
+mod vault;
 
 use std::{io, sync::Arc, time::Duration};
 
 use axum::Router;
-use service::http::Guard;
+use service::{http::Guard, logging::chain};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -47,6 +52,7 @@ pub use config::Config;
 pub use index::Error as IndexError;
 pub use lookups::SearchLog;
 pub use store::{BackupError, OpenError};
+pub use vault::OrgKeysFault;
 
 use access::Gate;
 use demand::Demand;
@@ -55,6 +61,7 @@ use metrics::Metrics;
 use protocol::Timestamp;
 use search::{RecentRows, Search};
 use store::Store;
+use vault::Vault;
 
 /// Why the hub could not start or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +75,9 @@ pub enum Error {
     /// The search index cannot be opened.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// `ORG_KEYS` is wrong.
+    #[error(transparent)]
+    OrgKeys(#[from] OrgKeysFault),
     /// The listener failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
@@ -122,9 +132,10 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// When the tokens are wrong, the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
+    /// When the tokens or the org keys are wrong, the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let gate = Gate::open(config)?;
+        let vault = Arc::new(Vault::new(config.org_keys.as_ref())?);
         let recent = RecentRows::default();
         let publisher = recent.clone();
         let metrics = Metrics::default();
@@ -142,12 +153,18 @@ impl Hub {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
         gate.follow(&tasks, &stop);
+        let (keys, secrets) = (Arc::clone(&vault), store.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
+            if let Err(err) = reseal::warn_of_lost(&secrets, &keys).await {
+                tracing::warn!(error = %chain(&err), "whether all stored secrets open was not found out");
+            }
+        }));
         let demand = Demand::new(store.clone(), metrics.clone());
         tasks.spawn(demand.clone().follow(stop.clone()));
         tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = Arc::new(metrics.registry(Timestamp::now()));
-        let handles = http::Handles { store, search, gate, lookups, metrics, registry };
+        let handles = http::Handles { store, search, gate, vault, lookups, metrics, registry };
         let origins = config.knowhub_origins.clone();
         Ok(Self { handles, recent, origins, tasks, stop })
     }

@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use experiences::ExperienceQuery;
+pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
 pub(crate) use knowledge::KnowledgeQuery;
 use places::Places;
 

@@ -9,7 +9,7 @@ use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{access, import, index, search, secrets::LikelySecret, store};
+use crate::{access, import, index, resource, search, secrets::LikelySecret, store, vault};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,18 @@ pub(crate) enum Error {
         /// The id asked for.
         id: String,
     },
+    /// There is neither a resource of that id nor an experience of that name.
+    #[error("there is nothing stored under {id}")]
+    NoResource {
+        /// The id or name asked for.
+        id: String,
+    },
+    /// A secret is not shown.
+    #[error(transparent)]
+    NotShown(#[from] vault::ShowError),
+    /// A secret came for an org without key.
+    #[error("secure_body: {0}")]
+    NoSealingKey(#[from] vault::NoSealingKey),
     /// The store failed or refused.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -101,14 +113,20 @@ impl Error {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType)
             }
             Self::Late => (StatusCode::REQUEST_TIMEOUT, ErrorCode::Timeout),
-            Self::NoRoute { .. } | Self::NoKnowledge { .. } => {
+            Self::NoRoute { .. } | Self::NoKnowledge { .. } | Self::NoResource { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
             }
             Self::Refused(access::Refusal::TooMany { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ErrorCode::RateLimited)
             }
             Self::Refused(_) => (StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized),
-            Self::Denied(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
+            Self::Denied(_) | Self::NotShown(vault::ShowError::Refused(_)) => {
+                (StatusCode::FORBIDDEN, ErrorCode::Forbidden)
+            }
+            Self::NoSealingKey(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+            Self::NotShown(vault::ShowError::Damaged(_)) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::DamagedSecret)
+            }
             Self::WrongMethod { .. } => {
                 (StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed)
             }
@@ -133,8 +151,8 @@ impl Error {
     }
 
     /// Returns what the client reads; of a fault of the hub's own only that there was one.
-    fn message(&self, status: StatusCode) -> String {
-        if status == StatusCode::INTERNAL_SERVER_ERROR {
+    fn message(&self, code: ErrorCode) -> String {
+        if code == ErrorCode::Internal {
             return "a fault of the hub's own; its log tells more under this x-request-id".into();
         }
         self.to_string()
@@ -143,7 +161,15 @@ impl Error {
 
 fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
     match err {
+        store::Error::Resource(refusal) => match refusal {
+            resource::Refusal::NoneStored { .. } => (StatusCode::NOT_FOUND, ErrorCode::NotFound),
+            resource::Refusal::Key(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
+            resource::Refusal::Field(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+        },
         store::Error::KeyReused => (StatusCode::CONFLICT, ErrorCode::Conflict),
+        store::Error::OtherVersion { .. } => {
+            (StatusCode::PRECONDITION_FAILED, ErrorCode::PreconditionFailed)
+        }
         store::Error::DiskFull(_)
         | store::Error::DiskFails(_)
         | store::Error::Locked(_)
@@ -169,9 +195,13 @@ impl IntoResponse for Error {
         let field = match &self {
             Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
             Self::LikelySecret(found) => Some(found.field.clone()),
+            Self::NoSealingKey(_) => Some("secure_body".to_owned()),
+            Self::Store(store::Error::Resource(resource::Refusal::Field(fault))) => {
+                Some(fault.field.clone())
+            }
             _ => None,
         };
-        let detail = ErrorDetail { code, message: self.message(status), field };
+        let detail = ErrorDetail { code, message: self.message(code), field };
         // The code goes along as it is, for whoever counts and logs.
         let mut response =
             (status, Extension(code), Json(ErrorBody { error: detail })).into_response();

@@ -193,7 +193,16 @@ pub(super) struct Created<T>(pub(super) Written<T>);
 
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
-        let mut response = (StatusCode::CREATED, Json(self.0.answer)).into_response();
+        (StatusCode::CREATED, Answered(self.0)).into_response()
+    }
+}
+
+/// The answer to a write; says whether it was given before.
+pub(super) struct Answered<T>(pub(super) Written<T>);
+
+impl<T: Serialize> IntoResponse for Answered<T> {
+    fn into_response(self) -> Response {
+        let mut response = Json(self.0.answer).into_response();
         if self.0.replayed {
             response.headers_mut().insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
         }

@@ -17,7 +17,7 @@ use utoipa::{
 };
 use utoipa_swagger_ui::SwaggerUi;
 
-pub(super) use errors::{BodyErrors, NotFound, ReadErrors};
+pub(super) use errors::{BodyErrors, NotFound, OtherVersion, ReadErrors};
 
 use super::extract::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
 

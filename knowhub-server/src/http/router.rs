@@ -12,28 +12,43 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Error, Handles,
     caller::authenticate,
+    contents,
     cors::cors,
     demand, experiences, knowledge,
     large_bodies::{LargeBodies, take_turns},
-    metrics, openapi, request, transfer,
+    metrics, openapi, request, reseal, resources, transfer,
 };
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     let (search, gate) = (handles.search.clone(), handles.gate.clone());
     let counts = handles.metrics.clone();
-    let (routes, document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
+    let (routes, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
         .routes(routes!(knowledge::create_knowledge, knowledge::list::list_knowledge))
         .routes(routes!(knowledge::search_knowledge))
         .routes(routes!(knowledge::show_knowledge))
+        .routes(routes!(resources::list_resources, resources::save_resource))
+        .routes(routes!(
+            resources::show_resource,
+            resources::change_resource,
+            resources::delete_resource
+        ))
+        .routes(routes!(resources::list_resource_versions))
+        .routes(routes!(contents::save_content))
+        .routes(routes!(contents::show_content))
+        .routes(routes!(reseal::reseal_secrets))
         .routes(routes!(demand::list_demand))
         .routes(routes!(metrics::show_metrics))
         .routes(routes!(transfer::export_all))
         .routes(routes!(transfer::import_all))
         .with_state(handles)
         .split_for_parts();
+    // OpenAPI has no word for a parameter that spans slashes.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths =
+        paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     // Whatever is merged behind this line is open to everybody.
     let routes = routes
         .route_layer(middleware::from_fn_with_state(LargeBodies::default(), take_turns))

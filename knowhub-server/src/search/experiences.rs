@@ -239,7 +239,8 @@ impl Search {
     }
 }
 
-fn shown(row: &Experience) -> ExperienceHit {
+/// Returns an experience as an answer shows it.
+pub(crate) fn shown(row: &Experience) -> ExperienceHit {
     ExperienceHit {
         id: row.id,
         task: row.report.task.clone(),

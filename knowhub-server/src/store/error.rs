@@ -4,6 +4,8 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use rusqlite::ErrorCode;
 
+use crate::resource;
+
 /// Why a read or write failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -27,6 +29,15 @@ pub(crate) enum Error {
     /// The same idempotency key came with another body.
     #[error("the idempotency key was used before with another body")]
     KeyReused,
+    /// The record does not have the version that the change expects.
+    #[error("{}", of_other_version(*.current))]
+    OtherVersion {
+        /// The version it has; absent when there is no such record.
+        current: Option<i64>,
+    },
+    /// What is stored does not allow the change of a resource.
+    #[error(transparent)]
+    Resource(#[from] resource::Refusal),
     /// So many records were made within one second that no id was free.
     #[error("too many records were made within one second; send this one again")]
     NoFreeId,
@@ -55,6 +66,15 @@ impl From<rusqlite::Error> for Error {
             }
             _ => Self::Database(Arc::new(err)),
         }
+    }
+}
+
+fn of_other_version(current: Option<i64>) -> String {
+    match current {
+        Some(version) => format!(
+            "the record is at version {version}, which If-Match does not name; read it again and repeat the change"
+        ),
+        None => "there is no such record, and If-Match expects one".to_owned(),
     }
 }
 

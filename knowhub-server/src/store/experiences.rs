@@ -66,6 +66,23 @@ impl Store {
         .await
     }
 
+    /// Lists a page of the experiences of exactly this name, newest first.
+    pub(crate) async fn list_experiences_of(
+        &self,
+        name: String,
+        offset: u32,
+        limit: u32,
+    ) -> Result<Vec<Experience>, Error> {
+        self.read(move |db| {
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM experiences WHERE name = ?1
+                 ORDER BY id DESC LIMIT ?2 OFFSET ?3"
+            ))?;
+            Ok(statement.query_map((name, limit, offset), read)?.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
     /// Lists the experiences that changed after `seq`, in that order, at most `limit`.
     pub(crate) async fn list_experiences_after(
         &self,

@@ -116,7 +116,7 @@ pub(super) fn resource(row: &Row<'_>) -> rusqlite::Result<Resource> {
         body: resource.body,
         secure_body: resource.secure_body,
         content_type: resource.content_type,
-        metadata: resource.metadata,
+        metadata: resource.metadata.0,
         sort_order: resource.sort_order,
         submitted_by: resource.submitted_by,
         authenticated_as: resource.authenticated_as,

@@ -6,7 +6,7 @@ use protocol::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::Error;
+use super::{Error, Store};
 
 /// How long an answer is kept; a client that repeats itself later writes a second time.
 const KEEP: Duration = Duration::from_hours(24);
@@ -37,6 +37,27 @@ pub(crate) struct Written<T> {
     pub(crate) replayed: bool,
 }
 
+impl Store {
+    /// Finds the answer that the same request had, for work that is more than one write.
+    pub(crate) async fn find_answer<T: DeserializeOwned + Send + 'static>(
+        &self,
+        request: IdempotentRequest,
+        now: Timestamp,
+    ) -> Result<Option<T>, Error> {
+        self.read(move |db| answered(db, &request, now)).await
+    }
+
+    /// Keeps the answer of work that is done; the one that was kept before goes first.
+    pub(crate) async fn insert_answer<T: Serialize + DeserializeOwned + Send + 'static>(
+        &self,
+        request: Option<IdempotentRequest>,
+        answer: T,
+        now: Timestamp,
+    ) -> Result<Written<T>, Error> {
+        self.write(move |db, _| once(db, request.as_ref(), now, || Ok(answer))).await
+    }
+}
+
 /// Writes unless the same request was answered before; its answer is stored in the write's own transaction.
 pub(super) fn once<T: Serialize + DeserializeOwned>(
     db: &Connection,
@@ -47,17 +68,25 @@ pub(super) fn once<T: Serialize + DeserializeOwned>(
     let Some(request) = request else {
         return Ok(Written { answer: write()?, replayed: false });
     };
-    if let Some((body_hash, answer)) = find_answer(db, request, now)? {
-        if body_hash != request.body_hash {
-            return Err(Error::KeyReused);
-        }
-        let answer = serde_json::from_str(&answer).map_err(super::knowledge::unreadable)?;
+    if let Some(answer) = answered(db, request, now)? {
         return Ok(Written { answer, replayed: true });
     }
     let answer = write()?;
     let number = insert_answer(db, request, &answer, now)?;
     clear_old(db, number - MAX_ANSWERS, now)?;
     Ok(Written { answer, replayed: false })
+}
+
+fn answered<T: DeserializeOwned>(
+    db: &Connection,
+    request: &IdempotentRequest,
+    now: Timestamp,
+) -> Result<Option<T>, Error> {
+    let Some((body_hash, answer)) = find_answer(db, request, now)? else { return Ok(None) };
+    if body_hash != request.body_hash {
+        return Err(Error::KeyReused);
+    }
+    Ok(Some(serde_json::from_str(&answer).map_err(super::knowledge::unreadable)?))
 }
 
 fn find_answer(

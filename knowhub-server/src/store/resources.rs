@@ -1,10 +1,27 @@
 //! Resources in the store; a content node is a resource of type `text`.
 
-use protocol::{ResourceId, Timestamp, hub::ContentType};
-use rusqlite::{Connection, Row};
-use sha2::{Digest, Sha256};
+mod list;
+mod tree;
 
-use super::{Error, Store, knowledge::unreadable};
+use protocol::{
+    ResourceId, Timestamp,
+    hub::{ContentType, Metadata, ResourceDeleted, ResourceStored},
+};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::{
+    Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
+    change::next_seq,
+    idempotency,
+    knowledge::unreadable,
+    tombstones::{Dead, insert_tombstone},
+    versions,
+};
+use crate::resource::{Edit, KeyDemand};
+
+pub(crate) use list::ResourceFilter;
+pub(crate) use tree::Node;
+pub(super) use tree::below;
 
 /// A stored resource and its place in the change sequence.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +41,7 @@ pub(crate) struct Resource {
     /// What the body is.
     pub(crate) content_type: ContentType,
     /// Language, times, and whatever else its author noted.
-    pub(crate) metadata: serde_json::Map<String, serde_json::Value>,
+    pub(crate) metadata: Metadata,
     /// Its place among its siblings.
     pub(crate) sort_order: i64,
     /// Who submits it, as claimed.
@@ -43,7 +60,97 @@ pub(crate) struct Resource {
     pub(crate) updated_at: Timestamp,
 }
 
+/// How a resource is to be deleted.
+#[derive(Debug)]
+pub(crate) struct ResourceDeletion {
+    /// Which.
+    pub(crate) id: ResourceId,
+    /// The version it is believed to have.
+    pub(crate) expected: Expected,
+    /// What a sealed resource demands.
+    pub(crate) key: KeyDemand,
+    /// Whether its earlier versions go as well, for good.
+    pub(crate) erase: bool,
+    /// Who, when and why.
+    pub(crate) deletion: Deletion,
+}
+
 impl Store {
+    /// Makes or changes a resource, unless the same request was answered before; what it said before is kept.
+    pub(crate) async fn save_resource(
+        &self,
+        id: ResourceId,
+        edit: Edit,
+        expected: Expected,
+        request: Option<IdempotentRequest>,
+    ) -> Result<Written<ResourceStored>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), edit.at, || {
+                let current = find(db, &id)?;
+                expected.check(current.as_ref().map(|resource| resource.version))?;
+                let created = current.is_none();
+                let version = match &current {
+                    Some(resource) => resource.version + 1,
+                    None => versions::first_free(db, RecordKind::Resource, id.as_str())?,
+                };
+                let Some(mut resource) = edit.apply(&id, current.as_ref(), version)? else {
+                    return Ok(ResourceStored { id, version: version - 1, created });
+                };
+                if let Some(current) = current {
+                    keep(db, current, resource.updated_at, &resource.authenticated_as)?;
+                }
+                resource.seq = next_seq(db)?;
+                resource.row = save(db, &resource)?;
+                changes.push(Change::Resource(Box::new(resource)));
+                Ok(ResourceStored { id, version, created })
+            })
+        })
+        .await
+    }
+
+    /// Deletes a resource and nothing else; `None` when there is none, nor an earlier version that is to be erased.
+    pub(crate) async fn delete_resource(
+        &self,
+        order: ResourceDeletion,
+    ) -> Result<Option<ResourceDeleted>, Error> {
+        self.write(move |db, changes| {
+            let ResourceDeletion { id, expected, key, erase, deletion } = order;
+            let current = find(db, &id)?;
+            expected.check(current.as_ref().map(|resource| resource.version))?;
+            let version = match current {
+                Some(current) => {
+                    key.check(&current.secure_body)?;
+                    let (row, version) = (current.row, current.version);
+                    keep(db, current, deletion.at, &deletion.by)?;
+                    db.prepare_cached("DELETE FROM resources WHERE id = ?1")?
+                        .execute([id.as_str()])?;
+                    let dead = Dead { kind: RecordKind::Resource, id: id.as_str(), row, version };
+                    changes.push(Change::Deleted(insert_tombstone(db, dead, &deletion)?));
+                    version
+                }
+                None if erase => {
+                    let last = versions::last(db, RecordKind::Resource, id.as_str())?;
+                    let Some((version, record)) = last else { return Ok(None) };
+                    let record: protocol::hub::Resource =
+                        serde_json::from_str(&record).map_err(unreadable)?;
+                    key.check(record.secure_body.expose())?;
+                    version
+                }
+                None => return Ok(None),
+            };
+            if erase {
+                versions::erase(db, RecordKind::Resource, id.as_str())?;
+            }
+            Ok(Some(ResourceDeleted { id, version, erased: erase }))
+        })
+        .await
+    }
+
+    /// Finds the resource with this id.
+    pub(crate) async fn find_resource(&self, id: ResourceId) -> Result<Option<Resource>, Error> {
+        self.read(move |db| find(db, &id)).await
+    }
+
     /// Lists the resources that changed after `seq`, in that order, at most `limit`.
     pub(crate) async fn list_resources_after(
         &self,
@@ -57,6 +164,65 @@ impl Store {
         })
         .await
     }
+}
+
+fn find(db: &Connection, id: &ResourceId) -> Result<Option<Resource>, Error> {
+    let mut statement = db.prepare_cached("SELECT * FROM resources WHERE id = ?1")?;
+    Ok(statement.query_row([id.as_str()], read).optional()?)
+}
+
+fn keep(db: &Connection, resource: Resource, now: Timestamp, by: &str) -> Result<(), Error> {
+    let (id, version) = (resource.id.clone(), resource.version);
+    let record = json(&resource.record());
+    versions::keep_version(db, RecordKind::Resource, id.as_str(), version, &record, now, by)?;
+    Ok(())
+}
+
+/// Writes the row and returns its number, which stays when the resource was there before.
+pub(super) fn save(db: &Connection, resource: &Resource) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO resources (seq, id, root, title, body, secure_body, content_type, metadata, sort_order,
+             submitted_by, authenticated_as, on_behalf_of, content_hash, version, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+         ON CONFLICT (id) DO UPDATE SET
+             seq = excluded.seq, title = excluded.title, body = excluded.body,
+             secure_body = excluded.secure_body, content_type = excluded.content_type,
+             metadata = excluded.metadata, sort_order = excluded.sort_order,
+             submitted_by = excluded.submitted_by, authenticated_as = excluded.authenticated_as,
+             on_behalf_of = excluded.on_behalf_of, content_hash = excluded.content_hash,
+             version = excluded.version, updated_at = excluded.updated_at
+         RETURNING row",
+    )?
+    .query_row(
+        (
+            resource.seq,
+            resource.id.as_str(),
+            tree::root(&resource.id),
+            &resource.title,
+            &resource.body,
+            &resource.secure_body,
+            type_name(resource.content_type),
+            json(&resource.metadata),
+            resource.sort_order,
+            &resource.submitted_by,
+            &resource.authenticated_as,
+            &resource.on_behalf_of,
+            &resource.content_hash,
+            resource.version,
+            resource.created_at.as_millis(),
+            resource.updated_at.as_millis(),
+        ),
+        |row| row.get(0),
+    )
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("what was read from JSON can be written as JSON")
+}
+
+/// Returns the type as it is stored.
+fn type_name(content_type: ContentType) -> String {
+    json(&content_type).trim_matches('"').to_owned()
 }
 
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
@@ -79,38 +245,4 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
         created_at: Timestamp::from_millis(row.get("created_at")?),
         updated_at: Timestamp::from_millis(row.get("updated_at")?),
     })
-}
-
-/// Stores a row with its own number of the change sequence, and returns the row's.
-pub(super) fn insert(db: &Connection, resource: &Resource) -> rusqlite::Result<i64> {
-    db.prepare_cached(
-        "INSERT INTO resources (seq, id, root, title, body, secure_body, content_type, metadata,
-             sort_order, submitted_by, authenticated_as, on_behalf_of, content_hash, version,
-             created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-    )?
-    .execute((
-        resource.seq,
-        resource.id.as_str(),
-        resource.id.as_str().split('/').next(),
-        &resource.title,
-        &resource.body,
-        &resource.secure_body,
-        serde_json::to_value(resource.content_type).expect("a name is plain JSON").as_str(),
-        serde_json::to_string(&resource.metadata).expect("JSON is JSON"),
-        resource.sort_order,
-        &resource.submitted_by,
-        &resource.authenticated_as,
-        &resource.on_behalf_of,
-        &resource.content_hash,
-        resource.version,
-        resource.created_at.as_millis(),
-        resource.updated_at.as_millis(),
-    ))?;
-    Ok(db.last_insert_rowid())
-}
-
-/// Returns the sha256 of a body's UTF-8 bytes, in hex.
-pub(super) fn content_hash(body: &str) -> String {
-    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,45 @@
-//! What a record said before it was changed or deleted.
+//! What a record said before it was changed or deleted, and the version that a change expects.
 
-use protocol::Timestamp;
-use rusqlite::Connection;
+use protocol::{Timestamp, hub::EarlierVersion};
+use rusqlite::{Connection, OptionalExtension};
+use serde::de::DeserializeOwned;
 
-use super::tombstones::RecordKind;
+use super::{Error, Store, knowledge::unreadable, tombstones::RecordKind};
+
+/// What version a change expects its record to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Whatever is there, or nothing.
+    Anything,
+    /// Any version, but there must be a record.
+    Stored,
+    /// One of these versions.
+    OneOf(Vec<i64>),
+}
+
+impl Expected {
+    /// Returns what is fulfilled when either is; [`Expected::Anything`] expects nothing and adds nothing.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Anything, other) | (other, Self::Anything) => other,
+            (Self::OneOf(mut some), Self::OneOf(more)) => {
+                some.extend(more);
+                Self::OneOf(some)
+            }
+            (Self::Stored, _) | (_, Self::Stored) => Self::Stored,
+        }
+    }
+
+    /// Checks the version that the record has, within the transaction that is about to change it.
+    pub(super) fn check(&self, current: Option<i64>) -> Result<(), Error> {
+        let is_met = match self {
+            Self::Anything => true,
+            Self::Stored => current.is_some(),
+            Self::OneOf(versions) => current.is_some_and(|version| versions.contains(&version)),
+        };
+        if is_met { Ok(()) } else { Err(Error::OtherVersion { current }) }
+    }
+}
 
 /// Keeps what a record says now, within the transaction that is about to change it.
 ///
@@ -23,4 +59,86 @@ pub(super) fn keep_version(
     )?
     .execute((kind.as_str(), id, version, record, now.as_millis(), by))?;
     Ok(())
+}
+
+/// Returns the version that a new record of this id gets: one more than any that was deleted had.
+pub(super) fn first_free(db: &Connection, kind: RecordKind, id: &str) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "SELECT 1 + max(
+             coalesce((SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2), 0),
+             coalesce((SELECT max(version) FROM versions WHERE kind = ?1 AND id = ?2), 0))",
+    )?
+    .query_row((kind.as_str(), id), |row| row.get(0))
+}
+
+/// Finds the newest earlier version: its number and its JSON.
+pub(super) fn last(
+    db: &Connection,
+    kind: RecordKind,
+    id: &str,
+) -> rusqlite::Result<Option<(i64, String)>> {
+    db.prepare_cached(
+        "SELECT version, record FROM versions WHERE kind = ?1 AND id = ?2
+         ORDER BY version DESC LIMIT 1",
+    )?
+    .query_row((kind.as_str(), id), |row| Ok((row.get(0)?, row.get(1)?)))
+    .optional()
+}
+
+/// Removes all earlier versions of a record for good.
+pub(super) fn erase(db: &Connection, kind: RecordKind, id: &str) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM versions WHERE kind = ?1 AND id = ?2")?
+        .execute((kind.as_str(), id))?;
+    Ok(())
+}
+
+/// Which earlier versions of a record are wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct VersionFilter {
+    /// What the record is.
+    pub(crate) kind: RecordKind,
+    /// Its id.
+    pub(crate) id: String,
+    /// Only this one.
+    pub(crate) version: Option<i64>,
+    /// Also what was deleted with the record, before it was made anew.
+    pub(crate) with_deleted: bool,
+}
+
+impl Store {
+    /// Lists one page of earlier versions, newest first, and counts all that match.
+    pub(crate) async fn list_versions<T: DeserializeOwned + Send + 'static>(
+        &self,
+        filter: VersionFilter,
+        offset: u32,
+        limit: u32,
+    ) -> Result<(Vec<EarlierVersion<T>>, u64), Error> {
+        const MATCHES: &str = "kind = ?1 AND id = ?2 AND (?3 IS NULL OR version = ?3) AND (?4 OR
+             version > coalesce((SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2), 0))";
+        self.read(move |db| {
+            let snapshot = db.unchecked_transaction()?;
+            let (kind, id) = (filter.kind.as_str(), filter.id.as_str());
+            let bounds = (kind, id, filter.version, filter.with_deleted);
+            let total: i64 = snapshot
+                .prepare_cached(&format!("SELECT count(*) FROM versions WHERE {MATCHES}"))?
+                .query_row(bounds, |row| row.get(0))?;
+            let mut statement = snapshot.prepare_cached(&format!(
+                "SELECT record, replaced_at, replaced_by FROM versions WHERE {MATCHES}
+                 ORDER BY version DESC LIMIT ?5 OFFSET ?6"
+            ))?;
+            let rows = statement.query_map(
+                (bounds.0, bounds.1, bounds.2, bounds.3, limit, offset),
+                |row| {
+                    Ok(EarlierVersion {
+                        record: serde_json::from_str(&row.get::<_, String>("record")?)
+                            .map_err(unreadable)?,
+                        replaced_at: Timestamp::from_millis(row.get("replaced_at")?),
+                        replaced_by: row.get("replaced_by")?,
+                    })
+                },
+            )?;
+            Ok((rows.collect::<Result<_, _>>()?, total.unsigned_abs()))
+        })
+        .await
+    }
 }

@@ -90,11 +90,28 @@ impl TestHub {
         body: &Value,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let mut request = Request::post(path).header("content-type", "application/json");
+        self.call(Method::POST, path, headers, Some(body)).await
+    }
+
+    /// Sends a request with these headers, and a JSON body if there is one.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        self.send(request.body(Body::from(body.to_string())).unwrap()).await
+        let request = match body {
+            Some(body) => request
+                .header("content-type", "application/json")
+                .body(Body::from(body.to_string())),
+            None => request.body(Body::empty()),
+        };
+        self.send(request.unwrap()).await
     }
 
     /// Sends a request whose answer need not be JSON.
@@ -147,10 +164,11 @@ pub(crate) fn config(folder: &TempDir) -> Config {
     config_with(folder, &[])
 }
 
-fn config_with(folder: &TempDir, flags: &[&str]) -> Config {
+/// Returns the settings of a hub in this folder, with further flags.
+pub(crate) fn config_with(folder: &TempDir, flags: &[&str]) -> Config {
     let db = folder.path().join("hub.db");
-    let store = ["knowhub-server", "--knowhub-db", db.to_str().unwrap()];
-    Config::parse_from(store.iter().chain(flags))
+    let first = ["knowhub-server", "--knowhub-db", db.to_str().unwrap()];
+    Config::parse_from(first.iter().chain(flags))
 }
 
 /// Returns the folder of an index of a hub in this folder.

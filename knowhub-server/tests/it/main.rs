@@ -5,6 +5,7 @@
 mod access;
 mod backup;
 mod concurrency;
+mod contents;
 mod demand;
 mod durability;
 mod errors;
@@ -16,7 +17,11 @@ mod knowledge_list;
 mod listener;
 mod metrics;
 mod openapi;
+mod resource_deletion;
+mod resource_versions;
+mod resources;
 mod transfer;
+mod vault;
 
 #[test]
 fn every_test_file_is_named_here() {

@@ -48,6 +48,12 @@ pub(in crate::http) enum BodyErrors {
     UnsupportedMediaType(ErrorBody),
 }
 
+/// The record is not at the version that `If-Match` names.
+#[derive(IntoResponses)]
+#[response(status = 412)]
+#[expect(dead_code, reason = "only its derived description is used")]
+pub(in crate::http) struct OtherVersion(ErrorBody);
+
 /// There is nothing under this id.
 #[derive(IntoResponses)]
 #[response(status = 404)]

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use crate::{
     access::Stamp,
+    resource,
     store::{self, KnowledgeRow, change::next_seq, knowledge, resource_names, resources},
 };
 
@@ -82,17 +83,17 @@ pub(super) fn insert_resource(
         body: resource.body.clone(),
         secure_body: resource.secure_body.clone(),
         content_type: resource.content_type,
-        metadata: resource.metadata.clone(),
+        metadata: protocol::hub::Metadata(resource.metadata.clone()),
         sort_order: resource.sort_order,
         submitted_by: resource.submitted_by.clone(),
         authenticated_as: resource.authenticated_as.clone(),
         on_behalf_of: resource.on_behalf_of.clone(),
-        content_hash: resources::content_hash(&resource.body),
+        content_hash: resource::content_hash(&resource.body),
         version: resource.version,
         created_at: resource.created_at,
         updated_at: resource.updated_at,
     };
-    row.row = resources::insert(db, &row)?;
+    row.row = resources::save(db, &row)?;
     Ok(row)
 }
 

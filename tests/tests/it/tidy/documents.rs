@@ -89,7 +89,8 @@ fn described_routes(source: &Source) -> BTreeSet<String> {
         .map(|attribute| {
             let method = attribute.trim_start().split([',', '(']).next().unwrap();
             let path = attribute.split("path = \"").nth(1).unwrap().split('"').next().unwrap();
-            format!("{} {path}", method.to_uppercase())
+            // A parameter that spans slashes has no mark of its own outside of the router.
+            format!("{} {}", method.to_uppercase(), path.replace("{*", "{"))
         })
         .collect()
 }

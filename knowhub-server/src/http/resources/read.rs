@@ -1,0 +1,151 @@
+//! Showing and listing resources.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, header},
+    response::IntoResponse,
+};
+use protocol::{
+    ResourceId, Timestamp,
+    hub::{self, ContentType, DemandKind, FieldFault, Page, ResourceEntry, ResourceReading},
+};
+
+use crate::{
+    http::{
+        Error, Handles,
+        caller::Reader,
+        etag::Tagged,
+        extract::QueryParams,
+        openapi::{NotFound, ReadErrors},
+        org_key::OrgKey,
+        params::{FromParams, Paging, Params},
+        path::PathText,
+    },
+    resource,
+    search::shown_experience,
+    store::{Resource, ResourceFilter},
+    vault::ShownKey,
+};
+
+/// Shows the stored resource of an id together with the experiences of that name.
+#[utoipa::path(
+    get, path = "/api/resource/{*id}", tag = "resources",
+    params(
+        ("id" = String, Path, description = "A resource's id or the name of experiences; slashes may stand as they are"),
+        ("page" = Option<u32>, Query, description = "Which page of experiences, counted from 1", minimum = 1, maximum = 1_000_000),
+        ("page_size" = Option<u8>, Query, description = "Experiences of a page", minimum = 1, maximum = 100),
+        ("x-org-key" = Option<String>, Header, description = "The org's key, base64; opens the secret"),
+    ),
+    responses((status = 200, body = ResourceReading), NotFound, ReadErrors)
+)]
+pub(in crate::http) async fn show_resource(
+    State(handles): State<Handles>,
+    _: Reader,
+    PathText(name): PathText,
+    OrgKey(shown): OrgKey,
+    QueryParams(paging): QueryParams<Paging>,
+) -> Result<impl IntoResponse, Error> {
+    let stored = match name.parse() {
+        Ok(id) => handles.store.find_resource(id).await?,
+        Err(_) => None,
+    };
+    let aggregates = handles.store.list_resource_names(vec![name.clone()]).await?.remove(&name);
+    if stored.is_none() && aggregates.is_none() {
+        handles.lookups.missing(DemandKind::Resource, &name);
+        return Err(Error::NoResource { id: name });
+    }
+    let experiences =
+        handles.store.list_experiences_of(name.clone(), paging.offset(), paging.page_size).await?;
+    let content_ids = experiences.iter().map(|row| row.report.content_id.clone()).collect();
+    let contents = handles.store.list_content_links(content_ids).await?;
+    let aggregates = aggregates.unwrap_or_default();
+    let resource = stored.map(|stored| show(&handles, stored, shown.as_ref())).transpose()?;
+    let page = paging.page_of(Vec::<()>::new(), aggregates.experience_count);
+    let answer = ResourceReading {
+        name,
+        url: aggregates.url,
+        avg_score: aggregates.avg_score,
+        experience_count: aggregates.experience_count,
+        experiences: experiences.iter().map(shown_experience).collect(),
+        contents,
+        page: page.page,
+        page_size: page.page_size,
+        resource,
+    };
+    let version = answer.resource.as_ref().map(|resource| resource.version);
+    // A secret must not stay in any cache on its way.
+    let private = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Ok((private, Tagged { version, answer }))
+}
+
+/// Returns what a reader sees, with the secret opened for who shows the org's key.
+fn show(
+    handles: &Handles,
+    stored: Resource,
+    shown: Option<&ShownKey>,
+) -> Result<hub::Resource, Error> {
+    let record = stored.record();
+    let opened = handles.vault.show(&record.id, record.secure_body.expose(), shown)?;
+    Ok(resource::shown(record, opened, Timestamp::now()))
+}
+
+/// What a list of resources is asked for.
+pub(in crate::http) struct ResourceList {
+    filter: ResourceFilter,
+    paging: Paging,
+}
+
+/// Lists resources by id, or finds those that answer a query, best first.
+#[utoipa::path(
+    get, path = "/api/resource", tag = "resources",
+    params(
+        ("prefix" = Option<ResourceId>, Query, description = "Only this id and those below it"),
+        ("content_type" = Option<ContentType>, Query, description = "Only this type"),
+        ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
+        ("page_size" = Option<u8>, Query, description = "Resources of a page", minimum = 1, maximum = 100),
+    ),
+    responses((status = 200, body = Page<ResourceEntry>), ReadErrors)
+)]
+pub(in crate::http) async fn list_resources(
+    State(handles): State<Handles>,
+    _: Reader,
+    QueryParams(list): QueryParams<ResourceList>,
+) -> Result<Json<Page<ResourceEntry>>, Error> {
+    let ResourceList { filter, paging } = list;
+    let (rows, total) =
+        handles.store.list_resource_page(filter, paging.offset(), paging.page_size).await?;
+    let now = Timestamp::now();
+    let entries = rows.into_iter().map(|row| row.entry(now)).collect();
+    Ok(Json(paging.page_of(entries, total)))
+}
+
+impl FromParams for ResourceList {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        let prefix =
+            params.text("prefix")?.map(|prefix| prefix.strip_suffix('/').unwrap_or(prefix));
+        let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::parse).transpose();
+        Ok(Self {
+            filter: ResourceFilter {
+                prefix: prefix.map_err(|err: protocol::ids::IdFault| {
+                    FieldFault::new("prefix", err.to_string())
+                })?,
+                content_type: content_type(params)?,
+            },
+            paging: params.paging()?,
+        })
+    }
+}
+
+fn content_type(params: &Params) -> Result<Option<ContentType>, FieldFault> {
+    let name = params.text("content_type")?.filter(|name| !name.is_empty());
+    name.map(|name| serde_json::from_value(name.into()))
+        .transpose()
+        .map_err(|_| FieldFault::new("content_type", "must be text, code, credential or cookie"))
+}
+
+impl FromParams for Paging {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        params.paging()
+    }
+}

@@ -1,0 +1,92 @@
+//! Showing what a resource said before it was changed or deleted.
+
+use axum::{
+    extract::State,
+    http::{HeaderValue, header},
+    response::IntoResponse,
+};
+use protocol::{
+    ResourceId, Timestamp,
+    hub::{EarlierVersion, FieldFault, Page, Resource},
+};
+
+use crate::{
+    access::Role,
+    http::{
+        Error, Handles,
+        caller::Reader,
+        extract::QueryParams,
+        openapi::{NotFound, ReadErrors},
+        org_key::OrgKey,
+        params::{FromParams, Paging, Params},
+        path::PathId,
+    },
+    resource,
+    store::{RecordKind, VersionFilter},
+};
+
+/// Which earlier versions are asked for.
+pub(in crate::http) struct VersionParams {
+    version: Option<i64>,
+    paging: Paging,
+}
+
+/// Lists what a resource said before, newest first.
+#[utoipa::path(
+    get, path = "/api/versions/resource/{*id}", tag = "resources",
+    params(
+        ("id" = ResourceId, Path, description = "The resource's id; slashes may stand as they are"),
+        ("version" = Option<i64>, Query, description = "Only this one", minimum = 1),
+        ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
+        ("page_size" = Option<u8>, Query, description = "Versions of a page", minimum = 1, maximum = 100),
+        ("x-org-key" = Option<String>, Header, description = "The org's key, base64; opens the secrets"),
+    ),
+    responses((status = 200, body = Page<EarlierVersion<Resource>>), NotFound, ReadErrors)
+)]
+pub(in crate::http) async fn list_resource_versions(
+    State(handles): State<Handles>,
+    Reader(by): Reader,
+    PathId(id): PathId,
+    OrgKey(shown): OrgKey,
+    QueryParams(params): QueryParams<VersionParams>,
+) -> Result<impl IntoResponse, Error> {
+    let filter = VersionFilter {
+        kind: RecordKind::Resource,
+        id: id.to_string(),
+        version: params.version,
+        with_deleted: by.role >= Role::Admin,
+    };
+    let paging = params.paging;
+    let (versions, total) =
+        handles.store.list_versions::<Resource>(filter, paging.offset(), paging.page_size).await?;
+    if total == 0 && handles.store.find_resource(id.clone()).await?.is_none() {
+        return Err(Error::NoResource { id: id.to_string() });
+    }
+    let now = Timestamp::now();
+    let versions = versions.into_iter().map(|earlier| {
+        let cell = earlier.record.secure_body.expose();
+        let opened = handles.vault.show(&id, cell, shown.as_ref())?;
+        let record = resource::shown(earlier.record, opened, now);
+        Ok(EarlierVersion { record, ..earlier })
+    });
+    let versions = versions.collect::<Result<_, Error>>()?;
+    let private = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Ok((private, axum::Json(paging.page_of(versions, total))))
+}
+
+impl FromParams for VersionParams {
+    fn from_params(params: &Params) -> Result<Self, FieldFault> {
+        let version = params.text("version")?.filter(|text| !text.is_empty());
+        let version = version.map(|text| text.parse().ok().filter(|version| *version > 0));
+        Ok(Self {
+            version: match version {
+                Some(None) => {
+                    return Err(FieldFault::new("version", "must be a whole number from 1"));
+                }
+                Some(version) => version,
+                None => None,
+            },
+            paging: params.paging()?,
+        })
+    }
+}

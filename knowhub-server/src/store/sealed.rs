@@ -1,0 +1,96 @@
+//! The sealed secrets in the store, current and earlier ones, for whoever seals them anew.
+
+use protocol::ResourceId;
+
+use super::{Error, Store, knowledge::unreadable, resources::below};
+
+/// Which table sealed secrets are looked for in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SealedIn {
+    /// What is current.
+    Resources,
+    /// What was replaced or deleted.
+    Versions,
+}
+
+/// One sealed secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    /// The resource it belongs to and is bound to.
+    pub(crate) id: ResourceId,
+    /// The version that has it.
+    pub(crate) version: i64,
+    /// The cell.
+    pub(crate) cell: String,
+}
+
+impl Store {
+    /// Lists sealed secrets of one org, or of all, by id and version behind `after`, at most `limit`.
+    pub(crate) async fn list_sealed(
+        &self,
+        place: SealedIn,
+        org: Option<String>,
+        after: Option<Sealed>,
+        limit: u32,
+    ) -> Result<Vec<Sealed>, Error> {
+        let rows = match place {
+            SealedIn::Resources => {
+                "SELECT id, version, secure_body AS cell FROM resources WHERE secure_body <> ''"
+            }
+            SealedIn::Versions => {
+                "SELECT id, version, json_extract(record, '$.secure_body') AS cell FROM versions
+                 WHERE kind = 'resource' AND json_extract(record, '$.secure_body') <> ''"
+            }
+        };
+        self.read(move |db| {
+            let (from, to) = org.as_deref().map(below).unzip();
+            let (after_id, after_version) =
+                after.map(|last| (last.id.as_str().to_owned(), last.version)).unzip();
+            let mut statement = db.prepare_cached(&format!(
+                "{rows} AND (?1 IS NULL OR id = ?1 OR (id >= ?2 AND id < ?3))
+                   AND (id, version) > (coalesce(?4, ''), coalesce(?5, 0))
+                 ORDER BY id, version LIMIT ?6"
+            ))?;
+            let rows =
+                statement.query_map((org, from, to, after_id, after_version, limit), |row| {
+                    Ok(Sealed {
+                        id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
+                        version: row.get("version")?,
+                        cell: row.get("cell")?,
+                    })
+                })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Puts each new cell in the place of the old one, where that is still there; tells how often it was.
+    ///
+    /// The record stays the same in all else, its version too: nobody can tell from outside.
+    pub(crate) async fn update_sealed(
+        &self,
+        place: SealedIn,
+        cells: Vec<(Sealed, String)>,
+    ) -> Result<usize, Error> {
+        let sql = match place {
+            SealedIn::Resources => {
+                "UPDATE resources SET secure_body = ?4
+                 WHERE id = ?1 AND version = ?2 AND secure_body = ?3"
+            }
+            SealedIn::Versions => {
+                "UPDATE versions SET record = json_set(record, '$.secure_body', ?4)
+                 WHERE kind = 'resource' AND id = ?1 AND version = ?2
+                   AND json_extract(record, '$.secure_body') = ?3"
+            }
+        };
+        self.write(move |db, _| {
+            let mut updated = 0;
+            for (old, new) in &cells {
+                let old = (old.id.as_str(), old.version, &old.cell, new);
+                updated += db.prepare_cached(sql)?.execute(old)?;
+            }
+            Ok(updated)
+        })
+        .await
+    }
+}
