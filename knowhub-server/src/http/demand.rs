@@ -39,7 +39,7 @@ pub(super) async fn list_demand(
 
 impl FromParams for DemandList {
     fn from_params(params: &Params) -> Result<Self, FieldFault> {
-        let kind = params.text("kind")?.filter(|kind| !kind.is_empty());
-        Ok(Self { kind: kind.map(str::parse).transpose()?, paging: params.paging()? })
+        let kind = params.text("kind")?.map(str::parse).transpose()?;
+        Ok(Self { kind, paging: params.paging()? })
     }
 }

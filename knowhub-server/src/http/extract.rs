@@ -176,8 +176,11 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
         let Some(value) = values.next() else { return Ok(Self(None)) };
+        let is_fit = (1..=MAX_KEY_BYTES).contains(&value.len())
+            && value.as_bytes().iter().all(u8::is_ascii_graphic)
+            && values.next().is_none();
         match value.to_str() {
-            Ok(key) if (1..=MAX_KEY_BYTES).contains(&key.len()) && values.next().is_none() => {
+            Ok(key) if is_fit => {
                 Ok(Self(Some((key.to_owned(), format!("{} {}", parts.method, parts.uri.path())))))
             }
             _ => Err(Error::Invalid(FieldFault::new(

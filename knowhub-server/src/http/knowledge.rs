@@ -10,7 +10,7 @@ use protocol::{
     KnowledgeId, Timestamp,
     hub::{
         DemandKind, FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K,
-        NewKnowledge,
+        NewKnowledge, TagFilter,
     },
 };
 
@@ -74,13 +74,13 @@ pub(super) async fn show_knowledge(
 #[utoipa::path(
     get, path = "/api/knowledge/search", tag = "knowledge",
     params(
-        ("q" = String, Query, description = "A question or words"),
+        ("q" = String, Query, description = "A question or words", min_length = 1, max_length = 4_000, pattern = r"\S"),
         ("top_k" = Option<u8>, Query, description = "How many results", minimum = 1, maximum = 20),
         ("min_score" = Option<u8>, Query, description = "The lowest score", minimum = 1, maximum = 5),
-        ("types" = Option<String>, Query, description = "A record must have all of them, by comma"),
-        ("owner" = Option<String>, Query, description = "A record must have one of them, by comma"),
-        ("scopes" = Option<String>, Query, description = "A record must have one of them, by comma"),
-        ("tags" = Option<String>, Query, description = "name:value, a record must have all of them, by comma"),
+        ("types" = Option<Vec<String>>, Query, description = "A record must have all of them", max_items = 100),
+        ("owner" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
+        ("scopes" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
+        ("tags" = Option<Vec<TagFilter>>, Query, description = "name:value; a record must have all of them", max_items = 100),
         ("all" = Option<bool>, Query, description = "Show what is judged irrelevant, marked"),
     ),
     responses((status = 200, body = KnowledgeSearch), ReadErrors)

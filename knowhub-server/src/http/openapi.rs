@@ -3,6 +3,7 @@
 mod errors;
 
 use axum::Router;
+use protocol::hub::{ErrorBody, TagFilter};
 use service::http::REQUEST_ID;
 use utoipa::{
     OpenApi,
@@ -39,6 +40,7 @@ const TOKEN_SCHEME: &str = "token";
                        what was learned, and the content worth keeping.\n\n\
                        Fields that a schema does not name are ignored."
     ),
+    components(schemas(ErrorBody, TagFilter)),
     tags(
         (name = "experiences", description = "What happened when somebody used a resource"),
         (name = "knowledge", description = "What was learned, and what its users found"),

@@ -84,9 +84,7 @@ impl Params {
         default: usize,
         range: RangeInclusive<usize>,
     ) -> Result<usize, FieldFault> {
-        let Some(text) = self.text(name)?.filter(|text| !text.is_empty()) else {
-            return Ok(default);
-        };
+        let Some(text) = self.text(name)? else { return Ok(default) };
         text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
             let (least, most) = range.into_inner();
             FieldFault::new(name, format!("must be a whole number from {least} to {most}"))
@@ -96,8 +94,8 @@ impl Params {
     /// Returns `true` or `false` as given, or `false`.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, FieldFault> {
         match self.text(name)? {
-            None | Some("" | "false" | "0") => Ok(false),
-            Some("true" | "1") => Ok(true),
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
             Some(_) => Err(FieldFault::new(name, "must be true or false")),
         }
     }
@@ -216,11 +214,14 @@ mod tests {
 
     #[test]
     fn numbers_flags_and_lists() {
-        let params = Params::parse("n=7&bad=x&yes=true&no=&odd=maybe&l=a,b&l=+c+,").unwrap();
+        let params =
+            Params::parse("n=7&bad=x&empty=&yes=true&no=false&odd=maybe&l=a,b&l=+c+,").unwrap();
         assert_eq!(params.number("n", 1, 1..=10), Ok(7));
         assert_eq!(params.number("absent", 1, 1..=10), Ok(1));
         assert!(params.number("n", 1, 1..=5).is_err());
         assert!(params.number("bad", 1, 1..=5).is_err());
+        assert!(params.number("empty", 1, 1..=5).is_err());
+        assert!(params.flag("empty").is_err());
         assert_eq!(params.flag("yes"), Ok(true));
         assert_eq!(params.flag("no"), Ok(false));
         assert!(params.flag("odd").is_err());

@@ -141,3 +141,12 @@ async fn a_name_with_many_rows_hides_no_other() {
     assert_eq!(found["results"][0]["experience_count"], 150);
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn a_whole_number_may_be_written_with_a_fraction() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "score": 4.0 })).await;
+    let found = hub.find("/api/search", &[("q", "表格")]).await.body;
+    assert_eq!(found["results"][0]["relevant_experiences"][0]["score"], 4);
+    hub.stop().await;
+}

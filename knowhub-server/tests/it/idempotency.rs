@@ -177,6 +177,7 @@ async fn a_key_that_is_none_is_refused() {
         &[("idempotency-key", "")][..],
         &[("idempotency-key", &long)],
         &[("idempotency-key", "键")],
+        &[("idempotency-key", "a b")],
         &[("idempotency-key", "a"), ("idempotency-key", "b")],
     ] {
         let answer = hub.post_with("/api/experience", &body, headers).await;

@@ -81,6 +81,27 @@ async fn the_head_names_this_version_and_the_token() {
 }
 
 #[tokio::test]
+async fn every_reference_leads_to_a_schema() {
+    fn visit(value: &Value, document: &Value) {
+        match value {
+            Value::Object(map) => {
+                if let Some(path) = map.get("$ref").and_then(Value::as_str) {
+                    let found = document.pointer(path.strip_prefix('#').unwrap());
+                    assert!(found.is_some(), "{path} leads nowhere");
+                }
+                map.values().for_each(|value| visit(value, document));
+            }
+            Value::Array(list) => list.iter().for_each(|value| visit(value, document)),
+            _ => {}
+        }
+    }
+    let hub = TestHub::start().await;
+    let document = document(&hub).await;
+    visit(&document, &document);
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn the_page_is_served_whole() {
     let hub = TestHub::start().await;
     for (path, kind, part) in [

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS};
+use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS, whole_numbers::without_fractions};
 use crate::complaint::shortened;
 
 /// What is wrong with which field of a body.
@@ -51,8 +51,9 @@ pub trait Body: DeserializeOwned {
         if !value.is_object() {
             return Err(FieldFault::new("", "must be a JSON object"));
         }
+        let value = without_fractions(value);
         let body: Self =
-            serde_path_to_error::deserialize(value).map_err(|err| as_field_fault(&err))?;
+            serde_path_to_error::deserialize(&*value).map_err(|err| as_field_fault(&err))?;
         body.check()?;
         Ok(body)
     }

@@ -13,3 +13,9 @@ pub struct ListEntry(String);
 #[schema(max_length = 2_000)]
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct TagValue(String);
+
+/// A tag that a list is filtered by.
+#[derive(ToSchema)]
+#[schema(pattern = r"^[^,:\\]*:[^,\\]*$")]
+#[expect(dead_code, reason = "only its derived schema is used")]
+pub struct TagFilter(String);

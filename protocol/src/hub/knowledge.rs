@@ -108,16 +108,22 @@ fn check_list(field: &str, list: &[String]) -> Result<(), FieldFault> {
 #[serde(default)]
 pub struct Origin {
     /// What it was learned from, such as a tool's name.
+    #[schema(max_length = 2_000)]
     pub name: String,
     /// What kind of origin.
+    #[schema(max_length = 2_000)]
     pub category: String,
     /// Where one can check it.
+    #[schema(value_type = Vec<ListEntry>, max_items = 100)]
     pub urls: Vec<String>,
     /// The agent that learned it.
+    #[schema(max_length = 2_000)]
     pub agent_id: String,
     /// Who submits it, as claimed.
+    #[schema(max_length = 2_000)]
     pub submitted_by: String,
     /// When it was learned, as claimed.
+    #[schema(max_length = 2_000)]
     pub timestamp: String,
     /// Whose token it was submitted with; the hub writes it, whatever a report says.
     pub authenticated_as: String,

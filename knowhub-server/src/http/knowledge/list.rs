@@ -1,7 +1,7 @@
 //! Listing knowledge page by page.
 
 use axum::{Json, extract::State};
-use protocol::hub::{FieldFault, Knowledge, KnowledgeStatus, Page};
+use protocol::hub::{FieldFault, Knowledge, KnowledgeStatus, Page, TagFilter};
 
 use crate::{
     http::{
@@ -30,11 +30,11 @@ pub(in crate::http) struct KnowledgeList {
     params(
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
         ("page_size" = Option<u8>, Query, description = "Records of a page", minimum = 1, maximum = 100),
-        ("types" = Option<String>, Query, description = "A record must have all of them, by comma"),
-        ("owner" = Option<String>, Query, description = "A record must have one of them, by comma"),
-        ("scopes" = Option<String>, Query, description = "A record must have one of them, by comma"),
-        ("tags" = Option<String>, Query, description = "name:value, a record must have all of them, by comma"),
-        ("status" = Option<String>, Query, description = "A record must have one of them, by comma; approved,checked unless given"),
+        ("types" = Option<Vec<String>>, Query, description = "A record must have all of them", max_items = 100),
+        ("owner" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
+        ("scopes" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
+        ("tags" = Option<Vec<TagFilter>>, Query, description = "name:value; a record must have all of them", max_items = 100),
+        ("status" = Option<Vec<KnowledgeStatus>>, Query, description = "A record must have one of them; approved and checked unless given", max_items = 100),
     ),
     responses((status = 200, body = Page<Knowledge>), ReadErrors)
 )]
