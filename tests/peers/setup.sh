@@ -11,8 +11,12 @@
 # and says on stderr "Uvicorn running on http://127.0.0.1:PORT" once it answers.
 # The default of 2,048 tokens would refuse a prompt that holds a few sources; 8,192 is what the model was trained with.
 #
+# .peers/schemathesis is a tester that sends an API what its OpenAPI document allows, and what it forbids:
+#   bin/schemathesis   the program, in a virtual environment
+#   ready              as above
+#
 # A second run with the same pins does nothing.
-# Exit code 75: a peer cannot be had on this machine, and one line on stderr says why.
+# Exit code 75: a peer cannot be had on this machine, and one line on stderr says why; the others are there all the same.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,6 +25,11 @@ peers=$(cd "$here/../.." && pwd)/.peers
 unavailable() {
     echo "peers: $1" >&2
     exit 75
+}
+
+require_python() {
+    python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        unavailable "no $1: python3 3.11 or newer with the venv module is missing"
 }
 
 chat_is_whole() {
@@ -34,8 +43,7 @@ setup_chat() {
         return
     fi
 
-    python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-        unavailable "no chat server: python3 3.11 or newer with the venv module is missing"
+    require_python "chat server"
     command -v c++ >/dev/null ||
         unavailable "no chat server: a C++ compiler (c++) is missing"
 
@@ -58,9 +66,38 @@ print(next(folder.glob("*.gguf")))' >"$chat/model-path"
     echo "peers: the chat server is ready, model $(cat "$chat/model-path")"
 }
 
+setup_schemathesis() {
+    local tester=$peers/schemathesis log=$peers/schemathesis-install.log
+    if cmp -s "$here/requirements-schemathesis.txt" "$tester/ready"; then
+        echo "peers: the OpenAPI tester is in place"
+        return
+    fi
+
+    require_python "OpenAPI tester"
+    echo "peers: installing the OpenAPI tester into $tester (log in $log)"
+    rm -rf "$tester"
+    python3 -m venv "$tester"
+    "$tester/bin/python" -m pip install --no-deps --disable-pip-version-check \
+        --requirement "$here/requirements-schemathesis.txt" >"$log" 2>&1 ||
+        unavailable "no OpenAPI tester: pip could not install it, see $log"
+    "$tester/bin/schemathesis" --version >>"$log"
+    cp "$here/requirements-schemathesis.txt" "$tester/ready"
+    echo "peers: the OpenAPI tester is ready"
+}
+
 mkdir -p "$peers"
 # Two runs in one tree take turns, where the system has flock.
 exec 9>"$peers/lock"
 if command -v flock >/dev/null; then flock 9; fi
 
-setup_chat
+# Each in a shell of its own, so that one that cannot be had does not keep the other away.
+missing=0
+for setup in setup_schemathesis setup_chat; do
+    # Behind `||` the shell would go on after an error.
+    set +e
+    (set -e; "$setup")
+    code=$?
+    set -e
+    [ "$code" -eq 0 ] || missing=$code
+done
+exit "$missing"

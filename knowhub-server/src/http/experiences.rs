@@ -43,7 +43,7 @@ pub(super) async fn create_experience(
 #[utoipa::path(
     get, path = "/api/search", tag = "experiences",
     params(
-        ("q" = String, Query, description = "Words or a question", min_length = 1, max_length = 4_000, pattern = r"\S"),
+        ("q" = String, Query, description = "Words or a question", min_length = 1, max_length = 4_000, pattern = r"[^\s\x85]"),
         ("category" = Option<String>, Query, description = "Only this category"),
         ("limit" = Option<u8>, Query, description = "How many names", minimum = 1, maximum = 100),
     ),

@@ -74,7 +74,7 @@ pub(super) async fn show_knowledge(
 #[utoipa::path(
     get, path = "/api/knowledge/search", tag = "knowledge",
     params(
-        ("q" = String, Query, description = "A question or words", min_length = 1, max_length = 4_000, pattern = r"\S"),
+        ("q" = String, Query, description = "A question or words", min_length = 1, max_length = 4_000, pattern = r"[^\s\x85]"),
         ("top_k" = Option<u8>, Query, description = "How many results", minimum = 1, maximum = 20),
         ("min_score" = Option<u8>, Query, description = "The lowest score", minimum = 1, maximum = 5),
         ("types" = Option<Vec<String>>, Query, description = "A record must have all of them", max_items = 100),

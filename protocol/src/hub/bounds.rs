@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 /// An entry of a list, such as a type, a scope or a URL.
 #[derive(ToSchema)]
-#[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
+#[schema(min_length = 1, max_length = 2_000, pattern = r"[^\s\x85]")]
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct ListEntry(String);
 
@@ -14,8 +14,8 @@ pub struct ListEntry(String);
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct TagValue(String);
 
-/// A tag that a list is filtered by.
+/// A tag that a list is filtered by; an empty one filters nothing.
 #[derive(ToSchema)]
-#[schema(pattern = r"^[^,:\\]*:[^,\\]*$")]
+#[schema(pattern = r"^\s*$|^[^,:\\]*:[^,\\]*$")]
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct TagFilter(String);

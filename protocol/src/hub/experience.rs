@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewExperience {
     /// The resource's common name: a package, a paper's title, a blog.
-    #[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 2_000, pattern = r"[^\s\x85]")]
     pub name: String,
     /// Its canonical address; empty when it has none.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct NewExperience {
     #[schema(max_length = 2_000)]
     pub category: String,
     /// The concrete task it was used for.
-    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"[^\s\x85]")]
     pub task: String,
     /// 1 to 5; absent when not rated.
     #[serde(default, skip_serializing_if = "Option::is_none")]

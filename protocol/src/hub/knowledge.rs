@@ -18,10 +18,10 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NewKnowledge {
     /// In what situation, to reach what goal.
-    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"[^\s\x85]")]
     pub task: String,
     /// The knowledge itself.
-    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"[^\s\x85]")]
     pub content: String,
     /// Kinds of knowledge, such as `strategy`, `tool`, `usecase`, `definition`, `plan`, `user_profile`; free text.
     #[serde(default)]

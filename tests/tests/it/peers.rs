@@ -1,5 +1,7 @@
 //! The project against real peers, which it does not control.
 
+mod contract;
+
 use std::time::Duration;
 
 use llm::{ChatRequest, Message};
