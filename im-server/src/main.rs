@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let config = Config::parse();
     config.logging.init();
     process::run(async move {
-        http::require_loopback("IM_ADDR", config.im_addr, false)?;
+        http::require_loopback("IM_ADDR", config.im_addr, None)?;
         let listener = http::bind("IM_ADDR", config.im_addr).await?;
         Ok(im_server::serve(listener, config, process::stop_signal()?).await?)
     })

@@ -14,7 +14,10 @@ fn main() -> ExitCode {
             return Ok(command.run(&config)?);
         }
         let stop = process::stop_signal()?;
-        http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, config.has_tokens())?;
+        if !config.has_tokens() {
+            let tokens = Some("KNOWHUB_TOKENS or KNOWHUB_TOKENS_FILE");
+            http::require_loopback("KNOWHUB_ADDR", config.knowhub_addr, tokens)?;
+        }
         let listener = http::bind("KNOWHUB_ADDR", config.knowhub_addr).await?;
         Ok(knowhub_server::serve(listener, &config, stop).await?)
     })

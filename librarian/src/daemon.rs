@@ -62,7 +62,7 @@ pub async fn start(config: &Config) -> anyhow::Result<Handle> {
 ///
 /// Fails when one cannot be used; the text names it.
 pub fn prepare(config: &Config) -> anyhow::Result<Prepared> {
-    http::require_loopback("LIBRARIAN_ADDR", config.addr, false)?;
+    http::require_loopback("LIBRARIAN_ADDR", config.addr, None)?;
     Ok(Prepared {
         contact: config.contact_id.clone(),
         upload_merge_window: config.upload_merge_window,

@@ -20,7 +20,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 pub(super) use errors::{BodyErrors, NotFound, OtherVersion, ReadErrors};
 
-use super::extract::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
+use super::extract::{ALLOW_LIKELY_SECRET, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
 
 /// Where the document is served.
 const DOCUMENT_PATH: &str = "/api/openapi.json";
@@ -73,6 +73,9 @@ fn complete(document: &mut openapi::OpenApi) {
             if method == HttpMethod::Post {
                 take_idempotency_key(operation);
             }
+            if takes_json(operation) {
+                allow_likely_secrets(operation);
+            }
             describe_headers(operation);
         }
     }
@@ -108,6 +111,24 @@ fn take_idempotency_key(operation: &mut Operation) {
     for (_, response) in answers(operation).filter(|(status, _)| status.starts_with('2')) {
         add_header(response, IDEMPOTENT_REPLAY.as_str(), "`true` when it was stored before.");
     }
+}
+
+fn takes_json(operation: &Operation) -> bool {
+    let Some(RefOr::T(body)) = &operation.request_body else { return false };
+    body.content.contains_key("application/json")
+}
+
+fn allow_likely_secrets(operation: &mut Operation) {
+    let schema =
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["true", "false"]));
+    let allow = ParameterBuilder::new()
+        .name(ALLOW_LIKELY_SECRET.as_str())
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("`true` lets in what looks like a secret and is none."))
+        .schema(Some(schema))
+        .build();
+    operation.parameters.get_or_insert_default().push(RefOr::T(allow));
 }
 
 fn describe_headers(operation: &mut Operation) {

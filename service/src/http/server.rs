@@ -74,16 +74,23 @@ pub async fn bind(setting: &str, addr: SocketAddr) -> anyhow::Result<TcpListener
     })
 }
 
-/// Refuses an address that other machines can reach while no token is asked for.
+/// Refuses an address that other machines can reach, for a service that asks nobody for a token.
+///
+/// `tokens` names the setting that would change that, where there is one.
 ///
 /// # Errors
 ///
-/// Names the setting and says what to do.
-pub fn require_loopback(setting: &str, addr: SocketAddr, has_tokens: bool) -> anyhow::Result<()> {
+/// Names the settings and says what to do.
+pub fn require_loopback(
+    setting: &str,
+    addr: SocketAddr,
+    tokens: Option<&str>,
+) -> anyhow::Result<()> {
+    let set_tokens = tokens.map(|tokens| format!("set {tokens}, or ")).unwrap_or_default();
     anyhow::ensure!(
-        has_tokens || addr.ip().is_loopback(),
+        addr.ip().is_loopback(),
         "{setting}={addr} can be reached from other machines, and no tokens are set; \
-         set tokens where the service knows them, or use a loopback address such as 127.0.0.1:{}",
+         {set_tokens}use a loopback address such as 127.0.0.1:{}",
         addr.port()
     );
     Ok(())

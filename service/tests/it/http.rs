@@ -121,8 +121,10 @@ async fn an_address_that_cannot_be_used_names_the_setting() {
     let err = bind("TEST_ADDR", taken.local_addr().unwrap()).await.unwrap_err().to_string();
     assert!(err.contains("set TEST_ADDR to a free address"), "{err}");
 
-    let err = require_loopback("TEST_ADDR", "0.0.0.0:80".parse().unwrap(), false).unwrap_err();
-    assert!(err.to_string().contains("TEST_ADDR=0.0.0.0:80"), "{err}");
-    require_loopback("TEST_ADDR", "0.0.0.0:80".parse().unwrap(), true).unwrap();
-    require_loopback("TEST_ADDR", "[::1]:80".parse().unwrap(), false).unwrap();
+    let open = "0.0.0.0:80".parse().unwrap();
+    let err = require_loopback("TEST_ADDR", open, None).unwrap_err().to_string();
+    assert!(err.contains("TEST_ADDR=0.0.0.0:80") && !err.contains("set TEST"), "{err}");
+    let err = require_loopback("TEST_ADDR", open, Some("TEST_TOKENS")).unwrap_err().to_string();
+    assert!(err.contains("set TEST_TOKENS, or use a loopback address"), "{err}");
+    require_loopback("TEST_ADDR", "[::1]:80".parse().unwrap(), None).unwrap();
 }
