@@ -23,12 +23,13 @@ use std::{
 
 use service::logging::chain;
 use tantivy::{
-    IndexReader, IndexWriter, Searcher, TantivyError, Term, collector::TopDocs,
+    IndexReader, IndexWriter, Searcher, TantivyError, Term,
+    collector::{Count, TopDocs},
     indexer::IndexWriterOptions,
 };
 use tokio::sync::watch;
 
-pub(crate) use doc::Doc;
+pub(crate) use doc::{Doc, Update};
 pub(crate) use query::{Match, Query};
 pub(crate) use recent::Recent;
 pub(crate) use statistics::Frequencies;
@@ -165,9 +166,10 @@ impl Index {
         &self.shared.recent
     }
 
-    /// Takes in the rows of the next changes, in order; they are searched on disk only after [`Index::commit`].
-    pub(crate) async fn add(&self, docs: Vec<Doc>) -> Result<(), Error> {
-        self.off_thread(move |shared| shared.with_writer(|writer| shared.add(writer, &docs))).await
+    /// Takes in the next changes, in order; they are searched on disk only after [`Index::commit`].
+    pub(crate) async fn add(&self, updates: Vec<Update>) -> Result<(), Error> {
+        self.off_thread(move |shared| shared.with_writer(|writer| shared.add(writer, &updates)))
+            .await
     }
 
     /// Makes what was added durable, as far as change `mark`, and lets go of it in memory.
@@ -222,6 +224,17 @@ impl Index {
         .await
     }
 
+    /// Returns how many rows match.
+    pub(crate) async fn count(&self, query: Query) -> Result<u64, Error> {
+        self.off_thread(move |shared| {
+            let view = shared.view();
+            let in_memory = view.recent.iter().filter(|entry| query.matches(entry)).count();
+            let on_disk = query.on_disk(&shared.fields, &view.changed);
+            Ok(in_memory as u64 + view.searcher.search(&on_disk, &Count)? as u64)
+        })
+        .await
+    }
+
     /// Returns in how many rows each token stands.
     pub(crate) async fn frequencies(&self, tokens: Vec<String>) -> Result<Frequencies, Error> {
         self.off_thread(move |shared| {
@@ -244,6 +257,8 @@ impl Index {
 struct View {
     searcher: Searcher,
     recent: Vec<Arc<Entry>>,
+    /// Rows whose state on disk is no longer theirs.
+    changed: Vec<i64>,
 }
 
 impl Shared {
@@ -253,10 +268,16 @@ impl Shared {
 
     fn view(&self) -> View {
         // Memory first: a row that moves to disk in between is then seen on disk.
-        let mut recent = self.recent.snapshot();
-        let committed = self.committed();
-        recent.retain(|entry| entry.seq > committed.progress.mark);
-        View { searcher: committed.searcher, recent }
+        let mut newest = self.recent.snapshot();
+        let Committed { searcher, progress } = self.committed();
+        newest.retain(|change| change.seq > progress.mark);
+        let rows = newest.iter().map(|change| change.row);
+        let changed = rows.filter(|row| *row <= progress.top_row).collect();
+        View {
+            searcher,
+            recent: newest.into_iter().filter_map(|change| change.entry).collect(),
+            changed,
+        }
     }
 
     fn statistics<'a>(
@@ -277,7 +298,7 @@ impl Shared {
         let query = query.with_rarest_tokens(statistics.frequencies());
         let mut hits = query.score_recent(&view.recent, statistics)?;
         if view.searcher.num_docs() > 0 {
-            hits.extend(self.search_disk(&view.searcher, &query, limit, statistics)?);
+            hits.extend(self.search_disk(view, &query, limit, statistics)?);
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
         hits.truncate(limit);
@@ -286,12 +307,12 @@ impl Shared {
 
     fn search_disk(
         &self,
-        searcher: &Searcher,
+        View { searcher, changed, .. }: &View,
         query: &Query,
         limit: usize,
         statistics: &Statistics<'_>,
     ) -> Result<Vec<Hit>, Error> {
-        let query = query.on_disk(&self.fields);
+        let query = query.on_disk(&self.fields, changed);
         let limit = limit.min(searcher.num_docs() as usize);
         let found = searcher.search_with_statistics_provider(
             &query,
@@ -316,14 +337,16 @@ impl Shared {
         Ok(hits)
     }
 
-    fn add(&self, writer: &mut IndexWriter, docs: &[Doc]) -> Result<(), Error> {
+    fn add(&self, writer: &mut IndexWriter, updates: &[Update]) -> Result<(), Error> {
         let top_row = self.committed().progress.top_row;
-        for doc in docs {
+        for update in updates {
             // A row above all indexed ones is new; only others can have an older copy.
-            if doc.row <= top_row {
-                writer.delete_term(Term::from_field_i64(self.fields.row, doc.row));
+            if update.row() <= top_row {
+                writer.delete_term(Term::from_field_i64(self.fields.row, update.row()));
             }
-            writer.add_document(self.fields.document(doc))?;
+            if let Update::Put(doc) = update {
+                writer.add_document(self.fields.document(doc))?;
+            }
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! Search over the store's rows: two lexical indexes that follow it, and what counts as an answer.
+//! Search over the store's rows: lexical indexes that follow it, and what counts as an answer.
 
 mod experiences;
 mod follow;
 mod knowledge;
 mod places;
 mod relevance;
+mod resources;
 
 use std::{path::Path, sync::Arc};
 
@@ -13,11 +14,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
 pub(crate) use knowledge::KnowledgeQuery;
 use places::Places;
+pub(crate) use resources::ResourceQuery;
 
 use crate::{
     blocking,
-    index::{self, Following, Grams, Index, Recent},
-    store::{self, Change, Store},
+    index::{self, Following, Grams, Index, Recent, Update},
+    store::{self, Change, RecordKind, Store},
 };
 
 /// Why a search failed.
@@ -40,33 +42,64 @@ impl From<blocking::Closed> for Error {
     }
 }
 
-/// The rows that are in no index on disk yet, of both kinds.
-#[derive(Clone, Default)]
-pub(crate) struct RecentRows {
-    experiences: Arc<Recent>,
-    knowledge: Arc<Recent>,
+/// One for each kind of row that is searched.
+#[derive(Clone, Debug, Default)]
+struct Kinds<T> {
+    experiences: T,
+    knowledge: T,
+    resources: T,
 }
+
+impl<T> Kinds<T> {
+    fn get_mut(&mut self, kind: RecordKind) -> &mut T {
+        match kind {
+            RecordKind::Experience => &mut self.experiences,
+            RecordKind::Knowledge => &mut self.knowledge,
+            RecordKind::Resource => &mut self.resources,
+        }
+    }
+
+    /// Returns each kind with its own, and its name in messages and folders.
+    fn iter(&self) -> [(RecordKind, &'static str, &T); 3] {
+        [
+            (RecordKind::Experience, "experiences", &self.experiences),
+            (RecordKind::Knowledge, "knowledge", &self.knowledge),
+            (RecordKind::Resource, "resources", &self.resources),
+        ]
+    }
+}
+
+/// The changes that are in no index on disk yet.
+#[derive(Clone, Default)]
+pub(crate) struct RecentRows(Kinds<Arc<Recent>>);
 
 impl RecentRows {
     /// Takes in what was committed, so that the next search finds it; waits while there is no room.
     pub(crate) fn publish(&self, changes: Vec<Change>) {
-        let mut experiences = Vec::new();
-        let mut knowledge = Vec::new();
-        for change in changes {
-            match change {
-                Change::Experience(row) => experiences.push(experiences::doc(&row)),
-                Change::Knowledge(row) => knowledge.push(knowledge::doc(&row)),
-                Change::Resource(_) | Change::Deleted(_) => {}
-            }
+        let mut updates = Kinds::<Vec<Update>>::default();
+        for change in &changes {
+            updates.get_mut(change.kind()).push(update(change));
         }
-        self.experiences.remember(experiences);
-        self.knowledge.remember(knowledge);
+        self.0.experiences.remember(updates.experiences);
+        self.0.knowledge.remember(updates.knowledge);
+        self.0.resources.remember(updates.resources);
     }
 
     /// Lets the writer wait for room no more; called when nothing follows the store any longer.
     pub(crate) fn close(&self) {
-        self.experiences.close();
-        self.knowledge.close();
+        for (_, _, recent) in self.0.iter() {
+            recent.close();
+        }
+    }
+}
+
+/// Returns what the index of its kind hears of a change.
+fn update(change: &Change) -> Update {
+    match change {
+        Change::Experience(row) => Update::Put(experiences::doc(row)),
+        Change::Knowledge(row) => Update::Put(knowledge::doc(row)),
+        Change::Resource(row) => Update::Put(resources::doc(row)),
+        Change::Deleted(gone) => Update::Drop { row: gone.row, seq: gone.seq },
     }
 }
 
@@ -74,8 +107,7 @@ impl RecentRows {
 #[derive(Clone)]
 pub(crate) struct Search {
     store: Store,
-    experiences: Index,
-    knowledge: Index,
+    indexes: Kinds<Index>,
     /// Where searches run.
     places: Places,
     /// How many candidates a knowledge search recalls per result.
@@ -90,25 +122,20 @@ impl Search {
         folder: &Path,
         recall_factor: usize,
     ) -> Result<Self, index::Error> {
-        let identity = store.identity();
-        let experiences = Index::open(
-            &folder.join("experiences"),
-            Grams::Substrings,
-            recent.experiences,
-            identity,
-        )?;
-        let knowledge =
-            Index::open(&folder.join("knowledge"), Grams::Characters, recent.knowledge, identity)?;
-        Ok(Self { store, experiences, knowledge, places: Places::new(), recall_factor })
+        let RecentRows(recent) = recent;
+        let open =
+            |name, grams, recent| Index::open(&folder.join(name), grams, recent, store.identity());
+        let indexes = Kinds {
+            experiences: open("experiences", Grams::Substrings, recent.experiences)?,
+            knowledge: open("knowledge", Grams::Characters, recent.knowledge)?,
+            resources: open("resources", Grams::Characters, recent.resources)?,
+        };
+        Ok(Self { store, indexes, places: Places::new(), recall_factor })
     }
 
     /// Starts the tasks that bring the indexes after the store until `stop`.
     pub(crate) fn follow(&self, tasks: &TaskTracker, stop: &CancellationToken) {
-        let kinds = [
-            (follow::Kind::Experiences, &self.experiences),
-            (follow::Kind::Knowledge, &self.knowledge),
-        ];
-        for (kind, index) in kinds {
+        for (kind, _, index) in self.indexes.iter() {
             tasks.spawn(follow::follow(kind, self.store.clone(), index.clone(), stop.clone()));
         }
     }
@@ -120,7 +147,7 @@ impl Search {
 
     /// Tells whether every row of the store can be found.
     pub(crate) fn ready(&self) -> Result<(), String> {
-        for (index, what) in [(&self.experiences, "experiences"), (&self.knowledge, "knowledge")] {
+        for (_, what, index) in self.indexes.iter() {
             match *index.following().borrow() {
                 Following::Current => {}
                 Following::Building => {
@@ -136,7 +163,7 @@ impl Search {
 
     /// Waits until every row that was there at the start can be found.
     pub(crate) async fn built(&self) {
-        for index in [&self.experiences, &self.knowledge] {
+        for (_, _, index) in self.indexes.iter() {
             // It fails only when the index is gone, and then nobody waits for it.
             let _ = index.following().wait_for(|state| *state != Following::Building).await;
         }

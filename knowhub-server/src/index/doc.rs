@@ -1,4 +1,36 @@
-//! What the index knows of a row.
+//! What the index knows of a row, and what it hears of.
+
+/// A change of a row, as the index hears of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Update {
+    /// The row's new state.
+    Put(Doc),
+    /// The row is gone.
+    Drop {
+        /// The row.
+        row: i64,
+        /// The change that deleted it.
+        seq: i64,
+    },
+}
+
+impl Update {
+    /// Returns the row that changed.
+    pub(crate) fn row(&self) -> i64 {
+        match self {
+            Self::Put(doc) => doc.row,
+            Self::Drop { row, .. } => *row,
+        }
+    }
+
+    /// Returns the change's number.
+    pub(crate) fn seq(&self) -> i64 {
+        match self {
+            Self::Put(doc) => doc.seq,
+            Self::Drop { seq, .. } => *seq,
+        }
+    }
+}
 
 /// A row as it is indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]

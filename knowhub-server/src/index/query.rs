@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tantivy::{
     Term,
-    query::{BooleanQuery, ConstScoreQuery, Occur, TermQuery},
+    query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, TermQuery, TermSetQuery},
     schema::IndexRecordOption,
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct Query {
 pub(crate) enum Match {
     /// At least one of the tokens.
     AnyToken,
+    /// All of the tokens.
+    AllTokens,
     /// All of these words, as substrings; on disk a row may slip in that has only their grams.
     AllWords(Vec<Folded>),
     /// Nothing but the labels.
@@ -49,8 +51,8 @@ impl Query {
         Self { tokens, ..self.clone() }
     }
 
-    /// Returns the query in the engine's terms.
-    pub(super) fn on_disk(&self, fields: &Fields) -> BooleanQuery {
+    /// Returns the query in the engine's terms; rows that `changed` since are left to memory.
+    pub(super) fn on_disk(&self, fields: &Fields, changed: &[i64]) -> BooleanQuery {
         let ranked: Vec<_> = self
             .tokens
             .iter()
@@ -61,10 +63,16 @@ impl Query {
             .collect();
         let mut clauses = Vec::new();
         match &self.matching {
-            Match::AnyToken if self.labels.is_empty() && self.without.is_empty() => {
+            Match::AnyToken
+                if self.labels.is_empty() && self.without.is_empty() && changed.is_empty() =>
+            {
                 return BooleanQuery::new(ranked);
             }
             Match::AnyToken => clauses.push((Occur::Must, boxed(BooleanQuery::new(ranked)))),
+            Match::AllTokens if ranked.is_empty() => clauses.push((Occur::Must, boxed(EmptyQuery))),
+            Match::AllTokens => {
+                clauses.extend(ranked.into_iter().map(|(_, token)| (Occur::Must, token)));
+            }
             Match::AllWords(words) => {
                 clauses.extend(ranked);
                 let grams = words.iter().flat_map(Folded::required_grams);
@@ -80,7 +88,23 @@ impl Query {
             clauses.push((Occur::Must, unranked(group)));
         }
         clauses.extend(self.without.iter().map(|one| (Occur::MustNot, boxed(label(one)))));
+        if !changed.is_empty() {
+            let rows = changed.iter().map(|row| Term::from_field_i64(fields.row, *row));
+            clauses.push((Occur::MustNot, boxed(TermSetQuery::new(rows))));
+        }
         BooleanQuery::new(clauses)
+    }
+
+    /// Tells whether a row in memory matches.
+    pub(super) fn matches(&self, entry: &Entry) -> bool {
+        let has = |token: &String| entry.count(token) > 0;
+        self.has_labels(entry)
+            && match &self.matching {
+                Match::AnyToken => self.tokens.iter().any(has),
+                Match::AllTokens => !self.tokens.is_empty() && self.tokens.iter().all(has),
+                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
+                Match::Labels => true,
+            }
     }
 
     /// Returns the rows in memory that match, with the scores they would have on disk.
@@ -93,26 +117,14 @@ impl Query {
             return Ok(Vec::new());
         }
         let weights = statistics.weights(&self.tokens)?;
-        let hits = recent.iter().filter_map(|entry| {
-            if !self.has_labels(entry) {
-                return None;
-            }
-            let counts: Vec<u32> = self.tokens.iter().map(|token| entry.count(token)).collect();
-            let matches = match &self.matching {
-                Match::AnyToken => counts.iter().any(|count| *count > 0),
-                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
-                Match::Labels => true,
-            };
-            if !matches {
-                return None;
-            }
+        let hits = recent.iter().filter(|entry| self.matches(entry)).map(|entry| {
+            let counts = self.tokens.iter().map(|token| entry.count(token));
             let score = counts
-                .into_iter()
                 .zip(&weights)
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, weight)| weight.score(entry.length_of_words, count))
                 .sum();
-            Some(Hit { row: entry.row, seq: entry.seq, score })
+            Hit { row: entry.row, seq: entry.seq, score }
         });
         Ok(hits.collect())
     }

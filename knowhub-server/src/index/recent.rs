@@ -1,4 +1,4 @@
-//! Rows that are not on disk yet: a short list in memory, searched from end to end.
+//! Changes that are not on disk yet: a short list in memory, searched from end to end.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::Doc;
+use super::{Doc, Update};
 use crate::text::{Folded, tokens};
 
 /// How many rows make a commit due.
@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 2 * COMMIT_ROWS;
 /// How many bytes of text wait in memory at most; the same ones lose.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The rows beyond an index's mark.
+/// The changes beyond an index's mark.
 #[derive(Default)]
 pub(crate) struct Recent {
     state: Mutex<State>,
@@ -33,35 +33,73 @@ pub(crate) struct Recent {
 
 #[derive(Default)]
 struct State {
-    /// In the order of their changes.
-    entries: Vec<Arc<Entry>>,
+    /// The newest change of each row, in their order.
+    changes: Vec<Newest>,
+    /// The greatest row that ever was here.
+    top_row: i64,
     /// The texts' sizes together.
     bytes: usize,
     /// Nobody lets go of rows any more, so nobody may wait for it.
     closed: bool,
 }
 
+/// What memory knows of a row.
+#[derive(Clone)]
+pub(super) struct Newest {
+    pub(super) row: i64,
+    pub(super) seq: i64,
+    /// Absent when the row is gone.
+    pub(super) entry: Option<Arc<Entry>>,
+}
+
+impl Newest {
+    fn bytes(&self) -> usize {
+        self.entry.as_ref().map_or(0, |entry| entry.bytes)
+    }
+}
+
+impl From<Update> for Newest {
+    fn from(update: Update) -> Self {
+        let (row, seq) = (update.row(), update.seq());
+        let entry = match update {
+            Update::Put(doc) => Some(Arc::new(Entry::new(doc))),
+            Update::Drop { .. } => None,
+        };
+        Self { row, seq, entry }
+    }
+}
+
 impl State {
+    fn push(&mut self, change: Newest) {
+        // A row above all others is new; only others can have an older state here.
+        if change.row <= self.top_row {
+            let older = self.changes.iter().position(|older| older.row == change.row);
+            self.bytes -= older.map_or(0, |at| self.changes.remove(at).bytes());
+        }
+        self.top_row = self.top_row.max(change.row);
+        self.bytes += change.bytes();
+        self.changes.push(change);
+    }
+
     fn is_full(&self) -> bool {
-        self.entries.len() >= MAX_ROWS || self.bytes >= MAX_BYTES
+        self.changes.len() >= MAX_ROWS || self.bytes >= MAX_BYTES
     }
 
     fn is_due(&self) -> bool {
-        self.entries.len() >= COMMIT_ROWS || self.bytes >= MAX_BYTES / 2
+        self.changes.len() >= COMMIT_ROWS || self.bytes >= MAX_BYTES / 2
     }
 }
 
 impl Recent {
-    /// Takes in rows in the order of their changes; waits while the list is full.
-    pub(crate) fn remember(&self, docs: Vec<Doc>) {
-        for doc in docs {
-            let entry = Arc::new(Entry::new(doc));
+    /// Takes in changes in their order; waits while the list is full.
+    pub(crate) fn remember(&self, updates: Vec<Update>) {
+        for update in updates {
+            let newest = Newest::from(update);
             let mut state = self
                 .room
                 .wait_while(self.state(), |state| state.is_full() && !state.closed)
                 .expect("nobody panics while holding it");
-            state.bytes += entry.bytes;
-            state.entries.push(entry);
+            state.push(newest);
             // Said for each row, since the next one may have to wait until the follower has done its work.
             self.arrived.notify_one();
             if state.is_due() {
@@ -86,15 +124,15 @@ impl Recent {
         self.room.notify_all();
     }
 
-    pub(super) fn snapshot(&self) -> Vec<Arc<Entry>> {
-        self.state().entries.clone()
+    pub(super) fn snapshot(&self) -> Vec<Newest> {
+        self.state().changes.clone()
     }
 
-    /// Lets go of the rows up to change `mark`.
+    /// Lets go of the changes up to `mark`.
     pub(super) fn forget(&self, mark: i64) {
         let mut state = self.state();
-        state.entries.retain(|entry| entry.seq > mark);
-        state.bytes = state.entries.iter().map(|entry| entry.bytes).sum();
+        state.changes.retain(|change| change.seq > mark);
+        state.bytes = state.changes.iter().map(Newest::bytes).sum();
         drop(state);
         self.room.notify_all();
     }

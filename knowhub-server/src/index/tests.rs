@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Doc, Grams, Hit, Index, Match, Query, Recent};
+use super::{Doc, Grams, Hit, Index, Match, Query, Recent, Update};
 use crate::{
     store::Identity,
     text::{Folded, tokens},
@@ -28,6 +28,10 @@ fn doc(row: i64, seq: i64, text: &str, labels: &[&str]) -> Doc {
     Doc { row, seq, texts: vec![text.to_owned()], labels }
 }
 
+fn puts(docs: &[Doc]) -> Vec<Update> {
+    docs.iter().cloned().map(Update::Put).collect()
+}
+
 fn query(q: &str, matching: Match) -> Query {
     Query { tokens: tokens(q), matching, labels: Vec::new(), without: Vec::new() }
 }
@@ -39,7 +43,7 @@ async fn search(index: &Index, query: Query) -> Vec<Hit> {
 async fn commit(index: &Index, docs: &[Doc]) {
     let mark = docs.iter().map(|doc| doc.seq).max().unwrap();
     let top_row = docs.iter().map(|doc| doc.row).max().unwrap();
-    index.add(docs.to_vec()).await.unwrap();
+    index.add(puts(docs)).await.unwrap();
     index.commit(mark, top_row).await.unwrap();
 }
 
@@ -63,7 +67,7 @@ async fn a_row_has_the_same_score_in_memory_and_on_disk() {
         query("zzz", Match::AnyToken),
         query("", Match::AnyToken),
     ];
-    index.recent().remember(docs.to_vec());
+    index.recent().remember(puts(&docs));
     let mut in_memory = Vec::new();
     for query in &queries {
         in_memory.push(search(&index, query.clone()).await);
@@ -100,10 +104,39 @@ async fn a_changed_row_is_found_once_in_its_new_state() {
 }
 
 #[tokio::test]
+async fn the_newest_state_counts_wherever_the_older_ones_are() {
+    let Fixture { index, _folder } = fixture();
+    let found = async |q: &str| {
+        let hits = search(&index, query(q, Match::AnyToken)).await;
+        assert_eq!(index.count(query(q, Match::AllTokens)).await.unwrap(), hits.len() as u64);
+        hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>()
+    };
+    let put = |row, seq, text| Update::Put(doc(row, seq, text, &[]));
+
+    // All in memory.
+    index.recent().remember(vec![put(1, 1, "草莓"), put(2, 2, "草莓"), put(1, 3, "樱桃")]);
+    assert_eq!(found("草莓").await, [(2, 2)]);
+    assert_eq!(found("樱桃").await, [(1, 3)]);
+
+    // Older states on disk, newer ones in memory.
+    commit(&index, &[doc(2, 2, "草莓", &[]), doc(1, 3, "樱桃", &[])]).await;
+    index.recent().remember(vec![put(1, 4, "草莓"), Update::Drop { row: 2, seq: 5 }]);
+    assert_eq!(found("草莓").await, [(1, 4)]);
+    assert_eq!(found("樱桃").await, []);
+
+    // All on disk.
+    index.add(vec![put(1, 4, "草莓"), Update::Drop { row: 2, seq: 5 }]).await.unwrap();
+    index.commit(5, 2).await.unwrap();
+    assert_eq!(index.mark(), 5);
+    assert_eq!(found("草莓").await, [(1, 4)]);
+    assert_eq!(found("樱桃").await, []);
+}
+
+#[tokio::test]
 async fn what_was_undone_is_not_there_twice() {
     let Fixture { index, _folder } = fixture();
     let docs = [doc(1, 1, "提取", &[])];
-    index.add(docs.to_vec()).await.unwrap();
+    index.add(puts(&docs)).await.unwrap();
     index.undo().await.unwrap();
     commit(&index, &docs).await;
     assert_eq!(search(&index, query("提取", Match::AnyToken)).await.len(), 1);

@@ -121,7 +121,7 @@ impl Search {
         query: &ExperienceQuery,
     ) -> Result<ExperienceSearch, Error> {
         let _place = self.places.take().await?;
-        let frequencies = self.experiences.frequencies(Question::tokens(&query.q)).await?;
+        let frequencies = self.indexes.experiences.frequencies(Question::tokens(&query.q)).await?;
         let category = query.category.as_deref().map(|category| vec![category_label(category)]);
         let asked = Arc::new(Asked {
             words: Folded::words(&query.q),
@@ -152,7 +152,7 @@ impl Search {
         while names.len() < limit {
             let mut query = asked.query(stage);
             query.without = names.iter().map(|name| name_label(name)).collect();
-            let hits = self.experiences.search(vec![(query, batch)]).await?.remove(0);
+            let hits = self.indexes.experiences.search(vec![(query, batch)]).await?.remove(0);
             let is_last = hits.len() < batch;
             let fresh: Vec<Hit> =
                 hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
@@ -189,7 +189,7 @@ impl Search {
         let queries = names.iter().flat_map(|name| {
             stages.map(|stage| (asked.query_for_name(stage, name), 2 * MAX_PER_NAME))
         });
-        let found = self.experiences.search(queries.collect()).await?;
+        let found = self.indexes.experiences.search(queries.collect()).await?;
         let mut rows = stages.map(|_| HashMap::new());
         for (index, stage) in stages.into_iter().enumerate() {
             let hits: Vec<Hit> =

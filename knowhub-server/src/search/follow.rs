@@ -5,10 +5,10 @@ use std::time::Duration;
 use service::logging::chain;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, experiences, knowledge};
+use super::Error;
 use crate::{
-    index::{Doc, Index, Recent},
-    store::Store,
+    index::{Index, Recent, Update},
+    store::{RecordKind, Store},
 };
 
 /// How long new rows gather before they are committed to the index.
@@ -23,15 +23,8 @@ const MAX_COMMIT_ROWS: usize = 20_000;
 /// How long to wait after a failure before trying again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Which rows an index follows.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Experiences,
-    Knowledge,
-}
-
 /// Follows the store until `stop`; a failure is logged and tried again, since the rows are safe.
-pub(super) async fn follow(kind: Kind, store: Store, index: Index, stop: CancellationToken) {
+pub(super) async fn follow(kind: RecordKind, store: Store, index: Index, stop: CancellationToken) {
     while !stop.is_cancelled() {
         match commit_next(kind, &store, &index).await {
             Ok(true) => {}
@@ -61,33 +54,21 @@ async fn new_rows(recent: &Recent) {
     let _ = tokio::time::timeout(COMMIT_INTERVAL, recent.due()).await;
 }
 
-/// Commits the rows beyond the index's mark, as many as go into one commit; tells whether there were any.
-async fn commit_next(kind: Kind, store: &Store, index: &Index) -> Result<bool, Error> {
+/// Commits the changes beyond the index's mark, as many as go into one commit; tells whether there were any.
+async fn commit_next(kind: RecordKind, store: &Store, index: &Index) -> Result<bool, Error> {
     let mut mark = index.mark();
     let (mut rows, mut top_row) = (0, 0);
     while rows < MAX_COMMIT_ROWS {
-        let page = page_after(kind, store, mark).await?;
-        let Some(last) = page.last() else { break };
-        mark = last.seq;
-        top_row = page.iter().map(|doc| doc.row).fold(top_row, i64::max);
-        rows += page.len();
-        index.add(page).await?;
+        let changes = store.list_changes_after(kind, mark, PAGE_ROWS).await?;
+        let Some(last) = changes.last() else { break };
+        mark = last.seq();
+        let updates: Vec<Update> = changes.iter().map(super::update).collect();
+        top_row = updates.iter().map(Update::row).fold(top_row, i64::max);
+        rows += updates.len();
+        index.add(updates).await?;
     }
     if rows > 0 {
         index.commit(mark, top_row).await?;
     }
     Ok(rows > 0)
-}
-
-async fn page_after(kind: Kind, store: &Store, seq: i64) -> Result<Vec<Doc>, Error> {
-    Ok(match kind {
-        Kind::Experiences => {
-            let rows = store.list_experiences_after(seq, PAGE_ROWS).await?;
-            rows.iter().map(experiences::doc).collect()
-        }
-        Kind::Knowledge => {
-            let rows = store.list_knowledge_after(seq, PAGE_ROWS).await?;
-            rows.iter().map(knowledge::doc).collect()
-        }
-    })
 }

@@ -109,7 +109,7 @@ impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
         let _place = self.places.take().await?;
-        let frequencies = self.knowledge.frequencies(Question::tokens(&query.q)).await?;
+        let frequencies = self.indexes.knowledge.frequencies(Question::tokens(&query.q)).await?;
         let question = Question::new(&query.q, &frequencies);
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
         let recalled = self.recall(query, &names).await?;
@@ -150,7 +150,7 @@ impl Search {
             recalled(Match::AnyToken, Vec::new()),
         ];
         let [whole, mut rest, by_tokens] =
-            <[Vec<Hit>; 3]>::try_from(self.knowledge.search(queries).await?)
+            <[Vec<Hit>; 3]>::try_from(self.indexes.knowledge.search(queries).await?)
                 .expect("the index answers each query");
         rest.extend(by_tokens);
         rest.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));

@@ -2,7 +2,10 @@
 
 use rusqlite::Connection;
 
-use super::{DeletedRow, Experience, KnowledgeRow, Resource};
+use super::{
+    DeletedRow, Error, Experience, KnowledgeRow, RecordKind, Resource, Store, experiences,
+    knowledge, resources, tombstones,
+};
 
 /// A searchable row as a commit left it.
 pub(crate) enum Change {
@@ -16,6 +19,28 @@ pub(crate) enum Change {
     Deleted(DeletedRow),
 }
 
+impl Change {
+    /// Returns what kind of row changed.
+    pub(crate) fn kind(&self) -> RecordKind {
+        match self {
+            Self::Experience(_) => RecordKind::Experience,
+            Self::Knowledge(_) => RecordKind::Knowledge,
+            Self::Resource(_) => RecordKind::Resource,
+            Self::Deleted(row) => row.kind,
+        }
+    }
+
+    /// Returns the change's number.
+    pub(crate) fn seq(&self) -> i64 {
+        match self {
+            Self::Experience(row) => row.seq,
+            Self::Knowledge(row) => row.seq,
+            Self::Resource(row) => row.seq,
+            Self::Deleted(row) => row.seq,
+        }
+    }
+}
+
 /// Which store this is, so that an index of another one is not taken for its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -23,6 +48,44 @@ pub(crate) struct Identity {
     pub(crate) id: String,
     /// The last number of the change sequence when the store was opened; 0 when there is none.
     pub(crate) last_seq: i64,
+}
+
+impl Store {
+    /// Lists the changes of rows of this kind after `seq`, deletions included, in their order, at most `limit`.
+    ///
+    /// Of a row that changed several times only the last change is there.
+    pub(crate) async fn list_changes_after(
+        &self,
+        kind: RecordKind,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<Change>, Error> {
+        self.read(move |db| {
+            // One snapshot, or a deletion could slip in between two lists.
+            let db = db.unchecked_transaction()?;
+            let mut changes: Vec<Change> = match kind {
+                RecordKind::Experience => {
+                    let rows = experiences::list_after(&db, seq, limit)?.into_iter();
+                    rows.map(|row| Change::Experience(Box::new(row))).collect()
+                }
+                RecordKind::Knowledge => {
+                    let rows = knowledge::list_after(&db, seq, limit)?.into_iter();
+                    rows.map(|row| Change::Knowledge(Box::new(row))).collect()
+                }
+                RecordKind::Resource => {
+                    let rows = resources::list_after(&db, seq, limit)?.into_iter();
+                    rows.map(|row| Change::Resource(Box::new(row))).collect()
+                }
+            };
+            changes.extend(
+                tombstones::list_after(&db, kind, seq, limit)?.into_iter().map(Change::Deleted),
+            );
+            changes.sort_by_key(Change::seq);
+            changes.truncate(limit as usize);
+            Ok(changes)
+        })
+        .await
+    }
 }
 
 pub(super) fn identity(db: &Connection) -> rusqlite::Result<Identity> {

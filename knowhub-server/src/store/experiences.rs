@@ -82,21 +82,19 @@ impl Store {
         })
         .await
     }
+}
 
-    /// Lists the experiences that changed after `seq`, in that order, at most `limit`.
-    pub(crate) async fn list_experiences_after(
-        &self,
-        seq: i64,
-        limit: u32,
-    ) -> Result<Vec<Experience>, Error> {
-        self.read(move |db| {
-            let mut statement = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM experiences WHERE seq > ?1 ORDER BY seq LIMIT ?2"
-            ))?;
-            Ok(statement.query_map((seq, limit), read)?.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
+/// Lists the experiences that changed after `seq`, in that order, at most `limit`.
+pub(super) fn list_after(
+    db: &Connection,
+    seq: i64,
+    limit: u32,
+) -> rusqlite::Result<Vec<Experience>> {
+    db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM experiences WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+    ))?
+    .query_map((seq, limit), read)?
+    .collect()
 }
 
 fn insert(

@@ -79,20 +79,17 @@ impl Store {
         })
         .await
     }
+}
 
-    /// Lists the records that changed after `seq`, in that order, at most `limit`.
-    pub(crate) async fn list_knowledge_after(
-        &self,
-        seq: i64,
-        limit: u32,
-    ) -> Result<Vec<KnowledgeRow>, Error> {
-        self.read(move |db| {
-            let mut statement =
-                db.prepare_cached("SELECT * FROM knowledge WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
-            Ok(statement.query_map((seq, limit), read)?.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
+/// Lists the records that changed after `seq`, in that order, at most `limit`.
+pub(super) fn list_after(
+    db: &Connection,
+    seq: i64,
+    limit: u32,
+) -> rusqlite::Result<Vec<KnowledgeRow>> {
+    db.prepare_cached("SELECT * FROM knowledge WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
+        .query_map((seq, limit), read)?
+        .collect()
 }
 
 fn free_id(

@@ -3,11 +3,13 @@
 mod list;
 mod tree;
 
+use std::rc::Rc;
+
 use protocol::{
     ResourceId, Timestamp,
     hub::{ContentType, Metadata, ResourceDeleted, ResourceStored},
 };
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use super::{
     Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
@@ -151,19 +153,23 @@ impl Store {
         self.read(move |db| find(db, &id)).await
     }
 
-    /// Lists the resources that changed after `seq`, in that order, at most `limit`.
-    pub(crate) async fn list_resources_after(
-        &self,
-        seq: i64,
-        limit: u32,
-    ) -> Result<Vec<Resource>, Error> {
+    /// Lists the resources in these rows, in no particular order.
+    pub(crate) async fn list_resources(&self, rows: Vec<i64>) -> Result<Vec<Resource>, Error> {
         self.read(move |db| {
+            let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
             let mut statement =
-                db.prepare_cached("SELECT * FROM resources WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
-            Ok(statement.query_map((seq, limit), read)?.collect::<Result<_, _>>()?)
+                db.prepare_cached("SELECT * FROM resources WHERE row IN rarray(?1)")?;
+            Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
         })
         .await
     }
+}
+
+/// Lists the resources that changed after `seq`, in that order, at most `limit`.
+pub(super) fn list_after(db: &Connection, seq: i64, limit: u32) -> rusqlite::Result<Vec<Resource>> {
+    db.prepare_cached("SELECT * FROM resources WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
+        .query_map((seq, limit), read)?
+        .collect()
 }
 
 fn find(db: &Connection, id: &ResourceId) -> Result<Option<Resource>, Error> {

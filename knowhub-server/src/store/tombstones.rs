@@ -3,7 +3,7 @@
 use protocol::Timestamp;
 use rusqlite::Connection;
 
-use super::{Error, Store, change::next_seq};
+use super::change::next_seq;
 
 /// What kind of record a tombstone or an earlier version speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,24 +77,18 @@ pub(super) fn insert_tombstone(
     Ok(DeletedRow { kind: dead.kind, row: dead.row, seq })
 }
 
-impl Store {
-    /// Lists the rows of this kind that were deleted after `seq`, in that order, at most `limit`.
-    pub(crate) async fn list_deleted_after(
-        &self,
-        kind: RecordKind,
-        seq: i64,
-        limit: u32,
-    ) -> Result<Vec<DeletedRow>, Error> {
-        self.read(move |db| {
-            let mut statement = db.prepare_cached(
-                "SELECT row, seq FROM tombstones WHERE kind = ?1 AND seq > ?2
-                 ORDER BY seq LIMIT ?3",
-            )?;
-            let rows = statement.query_map((kind.as_str(), seq, limit), |row| {
-                Ok(DeletedRow { kind, row: row.get(0)?, seq: row.get(1)? })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
+/// Lists the rows of this kind that were deleted after `seq`, in that order, at most `limit`.
+pub(super) fn list_after(
+    db: &Connection,
+    kind: RecordKind,
+    seq: i64,
+    limit: u32,
+) -> rusqlite::Result<Vec<DeletedRow>> {
+    db.prepare_cached(
+        "SELECT row, seq FROM tombstones WHERE kind = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+    )?
+    .query_map((kind.as_str(), seq, limit), |row| {
+        Ok(DeletedRow { kind, row: row.get(0)?, seq: row.get(1)? })
+    })?
+    .collect()
 }

@@ -23,7 +23,7 @@ use crate::{
         path::PathText,
     },
     resource,
-    search::shown_experience,
+    search::{ResourceQuery, shown_experience},
     store::{Resource, ResourceFilter},
     vault::ShownKey,
 };
@@ -92,6 +92,7 @@ fn show(
 
 /// What a list of resources is asked for.
 pub(in crate::http) struct ResourceList {
+    q: Option<String>,
     filter: ResourceFilter,
     paging: Paging,
 }
@@ -100,6 +101,7 @@ pub(in crate::http) struct ResourceList {
 #[utoipa::path(
     get, path = "/api/resource", tag = "resources",
     params(
+        ("q" = Option<String>, Query, description = "Words or a question"),
         ("prefix" = Option<ResourceId>, Query, description = "Only this id and those below it"),
         ("content_type" = Option<ContentType>, Query, description = "Only this type"),
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
@@ -112,9 +114,14 @@ pub(in crate::http) async fn list_resources(
     _: Reader,
     QueryParams(list): QueryParams<ResourceList>,
 ) -> Result<Json<Page<ResourceEntry>>, Error> {
-    let ResourceList { filter, paging } = list;
-    let (rows, total) =
-        handles.store.list_resource_page(filter, paging.offset(), paging.page_size).await?;
+    let ResourceList { q, filter, paging } = list;
+    let (rows, total) = match q {
+        Some(q) => {
+            let (offset, limit) = (paging.offset() as usize, paging.page_size as usize);
+            handles.search.resources(&ResourceQuery { q, filter, offset, limit }).await?
+        }
+        None => handles.store.list_resource_page(filter, paging.offset(), paging.page_size).await?,
+    };
     let now = Timestamp::now();
     let entries = rows.into_iter().map(|row| row.entry(now)).collect();
     Ok(Json(paging.page_of(entries, total)))
@@ -125,7 +132,9 @@ impl FromParams for ResourceList {
         let prefix =
             params.text("prefix")?.map(|prefix| prefix.strip_suffix('/').unwrap_or(prefix));
         let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::parse).transpose();
+        let q = params.text("q")?.map(|_| params.query_text()).transpose()?;
         Ok(Self {
+            q,
             filter: ResourceFilter {
                 prefix: prefix.map_err(|err: protocol::ids::IdFault| {
                     FieldFault::new("prefix", err.to_string())

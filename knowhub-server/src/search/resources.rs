@@ -1,0 +1,153 @@
+//! Searching resources: those in which every word stands first, then those that answer the question in part.
+
+use std::collections::{HashMap, HashSet};
+
+use protocol::hub::ContentType;
+
+use super::{
+    Error, Search,
+    relevance::{self, Question},
+};
+use crate::{
+    blocking,
+    index::{Doc, Hit, Match, Query},
+    store::{Resource, ResourceFilter},
+    text::tokens,
+};
+
+/// How many resources that answer a question in part are looked at; of more, the worst matches are not found.
+const MAX_PARTIAL: usize = 100;
+
+/// How far one can page through what was found; what is further back is only counted.
+const MAX_SHOWN: usize = 10_000;
+
+/// A search for resources.
+#[derive(Clone, Debug)]
+pub(crate) struct ResourceQuery {
+    /// Words, or a question; looked for in id, title and public body.
+    pub(crate) q: String,
+    /// Among which resources.
+    pub(crate) filter: ResourceFilter,
+    /// How many of the best are on earlier pages.
+    pub(crate) offset: usize,
+    /// How many resources a page has.
+    pub(crate) limit: usize,
+}
+
+/// Returns what the index knows of a resource: never its secret.
+pub(super) fn doc(row: &Resource) -> Doc {
+    let mut labels = vec![
+        name_label(row.id.as_str()),
+        name_label(row.title.trim()),
+        type_label(row.content_type),
+    ];
+    let id = row.id.as_str();
+    let ends = id.match_indices('/').map(|(at, _)| at).chain([id.len()]);
+    labels.extend(ends.map(|end| prefix_label(&id[..end])));
+    Doc { row: row.row, seq: row.seq, texts: vec![searched_text(row)], labels }
+}
+
+fn searched_text(row: &Resource) -> String {
+    format!("{}\n{}\n{}", row.id, row.title, row.body)
+}
+
+/// Labels a resource's id and title, which are found in any case.
+fn name_label(name: &str) -> String {
+    format!("name:{}", name.to_lowercase())
+}
+
+/// Labels an id and every id above it.
+fn prefix_label(prefix: &str) -> String {
+    format!("prefix:{prefix}")
+}
+
+fn type_label(content_type: ContentType) -> String {
+    format!("type:{content_type:?}")
+}
+
+impl ResourceQuery {
+    fn query(&self, matching: Match) -> Query {
+        let ResourceFilter { prefix, content_type } = &self.filter;
+        let prefix = prefix.as_ref().map(|prefix| prefix_label(prefix.as_str()));
+        let labels = prefix.into_iter().chain(content_type.map(type_label));
+        Query {
+            tokens: tokens(&self.q),
+            matching,
+            labels: labels.map(|label| vec![label]).collect(),
+            without: Vec::new(),
+        }
+    }
+
+    fn query_for_names(&self, names: &HashSet<String>) -> Query {
+        let mut query = self.query(Match::Labels);
+        query.labels.push(names.iter().map(|name| name_label(name)).collect());
+        query
+    }
+}
+
+impl Search {
+    /// Searches resources: first those in which every word stands, the one whose id or title the query is before all,
+    /// then those that the query names or that answer it in part; returns one page, and how many there are in all.
+    pub(crate) async fn resources(
+        &self,
+        query: &ResourceQuery,
+    ) -> Result<(Vec<Resource>, u64), Error> {
+        let _place = self.places.take().await?;
+        let shown = query.offset..(query.offset + query.limit).min(MAX_SHOWN);
+        let whole = HashSet::from([query.q.trim().to_lowercase()]);
+        let queries = vec![
+            (query.query_for_names(&whole), MAX_PARTIAL),
+            (query.query(Match::AllTokens), shown.end.max(MAX_PARTIAL)),
+        ];
+        let mut hits = self.indexes.resources.search(queries).await?.concat();
+        let mut seen = HashSet::new();
+        hits.retain(|hit| seen.insert(hit.row));
+        let mut total = self.indexes.resources.count(query.query(Match::AllTokens)).await?;
+        if hits.len() < MAX_PARTIAL {
+            hits.extend(self.partial_matches(query, seen).await?);
+            total = hits.len() as u64;
+        }
+        let page: Vec<Hit> = hits.into_iter().skip(shown.start).take(shown.len()).collect();
+        let mut rows = self.read_resources(&page).await?;
+        let results = page.iter().filter_map(|hit| rows.remove(&hit.row)).collect();
+        Ok((results, total))
+    }
+
+    /// Returns what the query names or what answers it in part, best first, apart from the rows `known` already.
+    async fn partial_matches(
+        &self,
+        query: &ResourceQuery,
+        mut known: HashSet<i64>,
+    ) -> Result<Vec<Hit>, Error> {
+        let frequencies = self.indexes.resources.frequencies(Question::tokens(&query.q)).await?;
+        let question = Question::new(&query.q, &frequencies);
+        let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
+        let queries = vec![
+            (query.query_for_names(&names), MAX_PARTIAL),
+            (query.query(Match::AnyToken), MAX_PARTIAL),
+        ];
+        let [named, any] = <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(queries).await?)
+            .expect("the index answers each query");
+        let names: HashSet<i64> = named.iter().map(|hit| hit.row).collect();
+        let mut hits: Vec<Hit> =
+            named.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
+        let rows = self.read_resources(&hits).await?;
+        let judge = move || {
+            hits.retain(|hit| {
+                rows.get(&hit.row).is_some_and(|row| {
+                    names.contains(&hit.row) || question.is_answered_by(&searched_text(row))
+                })
+            });
+            hits
+        };
+        Ok(blocking::run(judge).await?)
+    }
+
+    /// Reads the rows again, and keeps those that did not change since they were indexed.
+    async fn read_resources(&self, hits: &[Hit]) -> Result<HashMap<i64, Resource>, Error> {
+        let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
+        let rows = self.store.list_resources(seqs.keys().copied().collect()).await?;
+        let current = rows.into_iter().filter(|row| seqs.get(&row.row) == Some(&row.seq));
+        Ok(current.map(|row| (row.row, row)).collect())
+    }
+}
