@@ -2,8 +2,9 @@
 //!
 //! # Layout
 //!
-//! - `ask`, `upload`, `search`, `experience`, `contacts`, `doctor`: one command each.
+//! - `ask`, `upload`, `search`, `experience`, `export`, `import`, `contacts`, `doctor`: one command each.
 //! - `items`: reads the files that commands take.
+//! - `progress`: how far a long command is, for a person who waits.
 //! - `outcome`: what a command gives back, for people and for programs.
 //! - `failure`: errors, their exit codes, and how they are told.
 
@@ -11,9 +12,12 @@ mod ask;
 mod contacts;
 mod doctor;
 mod experience;
+mod export;
 mod failure;
+mod import;
 mod items;
 mod outcome;
+mod progress;
 mod search;
 mod upload;
 
@@ -38,6 +42,7 @@ Examples:
   knowhub ask \"怎么从论文 PDF 里提取表格？\" --json
   knowhub experience add --name pymupdf --task \"extract tables\" --score 4
   knowhub upload notes.jsonl --finalize
+  knowhub export everything.ndjson
   knowhub doctor
 
 Data goes to stdout, everything else to stderr. Exit codes:
@@ -88,6 +93,8 @@ enum Command {
     Search(search::Search),
     #[command(subcommand)]
     Experience(experience::Experience),
+    Export(export::Export),
+    Import(import::Import),
     Contacts(contacts::Contacts),
     Doctor(doctor::Doctor),
 }
@@ -123,6 +130,8 @@ impl Cli {
             Command::Upload(upload) => upload.run(&context).await,
             Command::Search(search) => search.run(&context).await,
             Command::Experience(experience) => experience.run(&context).await,
+            Command::Export(export) => export.run(&context).await,
+            Command::Import(import) => import.run(&context).await,
             Command::Contacts(contacts) => contacts.run(&context).await,
             Command::Doctor(doctor) => Ok(doctor.run(&context, origins).await),
         };

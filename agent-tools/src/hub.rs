@@ -2,14 +2,16 @@
 
 mod error;
 mod query;
+mod transfer;
 
 pub use error::Error;
 pub use query::KnowledgeQuery;
+pub use transfer::{Download, ImportKind};
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use protocol::{KnowledgeId, Source, hub};
-use reqwest::{Method, RequestBuilder, StatusCode, Url, header::RETRY_AFTER};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header::RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -150,9 +152,14 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let base = self.config.api.as_str().trim_end_matches('/');
         let timeout = if method == Method::GET { READ_TIMEOUT } else { WRITE_TIMEOUT };
-        let request = self.http.request(method, format!("{base}/{path}")).timeout(timeout);
+        self.request_of_any_length(method, path).timeout(timeout)
+    }
+
+    /// Returns a request that may take as long as its data needs.
+    fn request_of_any_length(&self, method: Method, path: &str) -> RequestBuilder {
+        let base = self.config.api.as_str().trim_end_matches('/');
+        let request = self.http.request(method, format!("{base}/{path}"));
         match &self.config.token {
             Some(token) => request.bearer_auth(token.expose_secret()),
             None => request,
@@ -179,6 +186,10 @@ impl Client {
             tokio::time::sleep(pause).await;
             response = again.send().await.map_err(|err| self.unreachable(err))?;
         }
+        self.read_answer(response).await
+    }
+
+    async fn read_answer<T: DeserializeOwned>(&self, mut response: Response) -> Result<T, Error> {
         let status = response.status();
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|err| self.unreachable(err))? {
@@ -209,7 +220,7 @@ impl Client {
 }
 
 /// Returns for how long a hub that is asked too often wants to be left alone, if that is short enough to wait.
-fn wanted_pause(response: &reqwest::Response) -> Option<Duration> {
+fn wanted_pause(response: &Response) -> Option<Duration> {
     if response.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }

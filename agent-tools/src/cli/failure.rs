@@ -40,6 +40,11 @@ impl Failure {
         Self { kind: Kind::Input, error: error.into(), hint: None }
     }
 
+    /// Returns the failure with what to do about it.
+    pub(super) fn hinting(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
     /// Returns the exit code of the program.
     pub fn exit_code(&self) -> u8 {
         match self.kind {

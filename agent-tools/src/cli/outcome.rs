@@ -25,6 +25,11 @@ impl Outcome {
         Self { text, json, note: None, exit_code: 0 }
     }
 
+    /// Returns the outcome of a command that has written its data itself.
+    pub(super) fn nothing() -> Self {
+        Self { text: String::new(), json: String::new(), note: None, exit_code: 0 }
+    }
+
     /// Writes the data to `stdout` and the talk to `stderr`.
     ///
     /// A reader that has seen enough (a closed pipe) is no error.
@@ -35,7 +40,8 @@ impl Outcome {
         stderr: &mut impl Write,
     ) -> io::Result<()> {
         let text = if json { &self.json } else { &self.text };
-        let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+        let end = if text.is_empty() { "" } else { "\n" };
+        let written = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
         if let Err(err) = written
             && err.kind() != io::ErrorKind::BrokenPipe
         {

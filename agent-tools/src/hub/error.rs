@@ -20,6 +20,12 @@ pub enum Error {
         #[source]
         source: reqwest::Error,
     },
+    /// The hub sent nothing for too long, within an answer that it had begun.
+    #[error("the hub at {api} stopped in the middle of its answer; try again")]
+    Stalled {
+        /// Where the hub is.
+        api: String,
+    },
     /// The hub said no.
     #[error("the hub refused ({status}): {}", .detail.message)]
     Refused {
@@ -50,7 +56,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Setup(_) | Self::Token => false,
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::Stalled { .. } => true,
             Self::Refused { status, .. } | Self::BadReply { status, .. } => {
                 *status >= 500 || *status == 429
             }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Runs the command against these services, with nothing in the environment but their addresses.
-async fn knowhub(api: &str, im_url: &str, args: &[&str]) -> Output {
+pub(crate) async fn knowhub(api: &str, im_url: &str, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_knowhub"))
         .args(args)
         .env_clear()

@@ -11,4 +11,5 @@ mod request;
 mod scripted_hub;
 mod scripted_relay;
 mod send;
+mod transfer;
 mod upload;

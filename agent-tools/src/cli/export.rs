@@ -1,0 +1,125 @@
+//! `knowhub export`: everything the hub knows into one file.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use protocol::export::{Checker, Manifest, total};
+use serde_json::json;
+
+use super::{
+    Failure, Kind, Outcome,
+    progress::{Progress, size},
+};
+use crate::{hub::Download, tools::Context};
+
+const EXAMPLES: &str = "\
+The file is JSON Lines: a header, one record a line, and a manifest with a sum of them all.
+It appears under its name when it is complete and checked. Secrets stay sealed.
+
+Examples:
+  knowhub export everything.ndjson
+  knowhub export - | gzip > everything.ndjson.gz";
+
+/// Save everything the hub knows in one file
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Export {
+    /// The file to write; `-` is stdout
+    file: PathBuf,
+
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Export {
+    pub(super) async fn run(self, context: &Context) -> Result<Outcome, Failure> {
+        if self.file == Path::new("-") {
+            let download = context.hub.export().await?;
+            receive(download, &mut io::stdout().lock(), "stdout").await?;
+            return Ok(Outcome::nothing());
+        }
+        if self.file.exists() && !self.force {
+            let name = self.file.display();
+            return Err(Failure::input(anyhow!("{name} is there already"))
+                .hinting("name another file, or pass --force to replace it"));
+        }
+        let download = context.hub.export().await?;
+        let unfinished = Unfinished::create(&self.file)?;
+        let name = self.file.display().to_string();
+        let (manifest, bytes) = receive(download, &mut &unfinished.file, &name).await?;
+        unfinished.publish(&self.file)?;
+        let (records, counts) = (total(&manifest.counts), &manifest.counts);
+        let text = format!("Exported {records} records to {name} ({}).", size(bytes));
+        Ok(Outcome::done(
+            text,
+            &json!({ "file": name, "bytes": bytes, "counts": counts, "sha256": manifest.sha256 }),
+        ))
+    }
+}
+
+/// Writes the export as it comes, and checks that it is whole.
+async fn receive(
+    mut download: Download,
+    out: &mut impl Write,
+    name: &str,
+) -> Result<(Manifest, u64), Failure> {
+    let mut checker = Checker::default();
+    let mut progress = Progress::new();
+    let mut bytes = 0;
+    while let Some(piece) = download.next().await? {
+        let piece = piece.as_ref();
+        checker.push(piece).map_err(broken)?;
+        out.write_all(piece)
+            .with_context(|| format!("cannot write {name}"))
+            .map_err(Failure::input)?;
+        bytes += piece.len() as u64;
+        progress.show(|| format!("{} records, {}", checker.records(), size(bytes)));
+    }
+    out.flush().with_context(|| format!("cannot write {name}")).map_err(Failure::input)?;
+    let (_, manifest) = checker.finish().map_err(broken)?;
+    Ok((manifest, bytes))
+}
+
+fn broken(fault: protocol::export::ExportFault) -> Failure {
+    let error = anyhow::Error::from(fault).context("the hub did not send a whole export");
+    Failure { kind: Kind::Service, error, hint: None }
+}
+
+/// A file that is not complete yet, and goes away unless it becomes so.
+struct Unfinished {
+    file: File,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn create(wanted: &Path) -> Result<Self, Failure> {
+        let mut path = wanted.as_os_str().to_owned();
+        path.push(".unfinished");
+        let path = PathBuf::from(path);
+        let file = File::create(&path)
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(Failure::input)?;
+        Ok(Self { file, path })
+    }
+
+    /// Brings the file to disk and under its name.
+    fn publish(self, wanted: &Path) -> Result<(), Failure> {
+        let published = self.file.sync_all().and_then(|()| fs::rename(&self.path, wanted));
+        published
+            .with_context(|| format!("cannot write {}", wanted.display()))
+            .map_err(Failure::input)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Published, it has another name by now.
+        let _ = fs::remove_file(&self.path);
+    }
+}
