@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use protocol::{
     ContactId, KnowledgeId, ResourceId, SourceId,
+    export::{Checker, ExportFault, Header, Line, Manifest},
     hub::{Body, NewExperience, NewKnowledge},
 };
 use serde::Serialize;
@@ -40,6 +41,30 @@ fn body_of<T: Body + Serialize + PartialEq + Debug>(value: &Value) {
     }
 }
 
+/// A line that is taken says the same when it is written and read again; the complaint about any other is short.
+pub(crate) fn import_line(text: &[u8]) {
+    match Line::parse(text) {
+        Ok(line) => assert_eq!(Line::parse(line.to_json().as_bytes()).as_ref(), Ok(&line)),
+        Err(fault) => assert!(fault.to_string().chars().count() < MAX_FAULT_CHARS, "{fault}"),
+    }
+}
+
+/// It does not matter in which pieces an export comes, whatever it is.
+pub(crate) fn import_in_pieces(bytes: &[u8], piece_bytes: usize) {
+    let whole = check_pieces(std::iter::once(bytes));
+    assert_eq!(check_pieces(bytes.chunks(piece_bytes.max(1))), whole);
+}
+
+fn check_pieces<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> Result<(Header, Manifest), ExportFault> {
+    let mut checker = Checker::default();
+    for piece in pieces {
+        checker.push(piece)?;
+    }
+    checker.finish()
+}
+
 #[cfg(test)]
 mod random {
     use proptest::{collection::vec, prelude::*};
@@ -49,6 +74,12 @@ mod random {
 
     /// Names of fields that some body has, beside arbitrary ones.
     const FIELDS: &str = "name|task|content|score|url|types|tags|scopes|owner|source|urls|.{0,9}";
+
+    const KINDS: &str =
+        "experience|resource|knowledge|version|tombstone|evaluation|feedback|demand|manifest";
+
+    /// Lines as exports have them, so that some get past the first.
+    const EXPORT_LINES: &str = r#"\{"knowhub_export":[12],"store_id":"a","last_seq":1,"last_experience":1,"created_at":"2026-03-09T21:58:35.000Z"\}|\{"manifest":\{"counts":\{\},"sha256":"[0-9a-f]{0,4}"\}\}|\r?"#;
 
     fn any_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
@@ -73,6 +104,20 @@ mod random {
         fn any_text_is_an_id_or_none(text: String, part in "[a-z./%论\\[\\] ]{0,12}") {
             path_id(&text);
             path_id(&part);
+        }
+
+        #[test]
+        fn any_line_is_a_record_or_none(kind in KINDS, value in any_value(), bytes: Vec<u8>) {
+            import_line(json!({ kind: value }).to_string().as_bytes());
+            import_line(&bytes);
+        }
+
+        #[test]
+        fn any_export_may_come_in_pieces(
+            lines in vec(prop_oneof![any_value().prop_map(|value| value.to_string()), EXPORT_LINES], 0..5),
+            piece_bytes in 1..9_usize,
+        ) {
+            import_in_pieces(lines.join("\n").as_bytes(), piece_bytes);
         }
 
         #[test]
