@@ -72,6 +72,11 @@ impl Watched {
             "/api/knowledge" => {
                 Box::new(|index| json!({ "task": index.to_string(), "content": "很快" }))
             }
+            "/api/resource" => Box::new(|index| json!({ "id": "uv", "title": index.to_string() })),
+            "/api/content" => Box::new(
+                |index| json!({ "id": "guide/uv", "title": index.to_string(), "body": "" }),
+            ),
+            "/api/reseal" => Box::new(|index| json!({ "org": format!("org{index}") })),
             _ => panic!("{route} is missing here: say what it takes, or why it takes no key"),
         };
         (route.to_owned(), (0..count).map(body).collect())

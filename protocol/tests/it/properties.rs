@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use protocol::{
     ContactId, KnowledgeId, ResourceId, SourceId,
     export::{Checker, ExportFault, Header, Line, Manifest},
-    hub::{Body, NewExperience, NewKnowledge},
+    hub::{Body, NewContent, NewExperience, NewKnowledge, NewResource, Reseal, ResourcePatch},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,10 @@ pub(crate) fn path_id(text: &str) {
 pub(crate) fn body(value: &Value) {
     body_of::<NewExperience>(value);
     body_of::<NewKnowledge>(value);
+    body_of::<NewContent>(value);
+    body_of::<NewResource>(value);
+    body_of::<ResourcePatch>(value);
+    body_of::<Reseal>(value);
 }
 
 fn body_of<T: Body + Serialize + PartialEq + Debug>(value: &Value) {
@@ -73,7 +77,7 @@ mod random {
     use super::*;
 
     /// Names of fields that some body has, beside arbitrary ones.
-    const FIELDS: &str = "name|task|content|score|url|types|tags|scopes|owner|source|urls|.{0,9}";
+    const FIELDS: &str = "name|task|content|score|url|types|tags|scopes|owner|source|urls|title|body|secure_body|metadata|org|.{0,9}";
 
     const KINDS: &str =
         "experience|resource|knowledge|version|tombstone|evaluation|feedback|demand|manifest";
@@ -123,7 +127,7 @@ mod random {
         #[test]
         fn any_value_is_a_body_or_none(value in any_value(), fields in vec((FIELDS, any_value()), 0..6)) {
             body(&value);
-            let mut good = json!({ "name": "a", "task": "b", "content": "c" });
+            let mut good = json!({ "name": "a", "task": "b", "content": "c", "id": "d/e" });
             good.as_object_mut().unwrap().extend(fields);
             body(&good);
         }

@@ -1,7 +1,7 @@
 //! Writers and readers of all kinds, and a hub that dies among them: nothing acknowledged is lost, nothing is there twice.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use protocol::MessageId;
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{system::System, wait};
 use tokio::{sync::Notify, task::JoinSet};
@@ -24,7 +24,8 @@ const WORD: &str = "光谱仪";
 /// A write, as it is sent again when it got no answer.
 #[derive(Clone, Debug)]
 struct Write {
-    path: &'static str,
+    method: Method,
+    path: String,
     key: String,
     body: Value,
 }
@@ -48,39 +49,66 @@ impl Ledger {
     }
 }
 
-/// Returns the `index`-th write of a writer.
-fn nth_write(writer: usize, index: usize) -> Write {
-    let name = format!("tool-{writer}");
-    let key = MessageId::random().to_string();
-    let (path, body) = match index % 2 {
-        0 => (
-            "/api/experience",
-            json!({ "name": name, "task": format!("{WORD} {key}"), "score": index % 5 + 1 }),
-        ),
-        _ => ("/api/knowledge", json!({ "task": format!("{WORD} {key}"), "content": name })),
-    };
-    Write { path, key, body }
+impl Write {
+    /// Returns what a writer writes at its turn `index`, after `last`.
+    fn next(writer: usize, index: usize, last: Option<&Self>) -> Self {
+        let name = format!("tool-{writer}");
+        let key = MessageId::random().to_string();
+        let text = format!("{WORD} {key}");
+        let post = |path: &str, body| Self {
+            method: Method::POST,
+            path: path.to_owned(),
+            key: key.clone(),
+            body,
+        };
+        match (index % 5, last) {
+            (0, _) => {
+                let score = index / 5 % 5 + 1;
+                post("/api/experience", json!({ "name": name, "task": text, "score": score }))
+            }
+            (1, _) => post("/api/knowledge", json!({ "task": text, "content": name })),
+            (4, Some(Self { body, .. })) => Self {
+                method: Method::DELETE,
+                path: format!("/api/resource/{}", body["id"].as_str().unwrap()),
+                key,
+                body: Value::Null,
+            },
+            _ => post("/api/resource", json!({ "id": format!("tools/{key}"), "title": text })),
+        }
+    }
 }
 
 /// Sends a write and returns its answer, and whether it was given before; `None` when the connection was lost.
 async fn send(client: &Client, api: &str, write: &Write) -> Option<(Value, bool)> {
-    let request = client.post(format!("{api}{}", write.path)).header("idempotency-key", &write.key);
-    let answer = request.json(&write.body).send().await.ok()?;
+    let request = client.request(write.method.clone(), format!("{api}{}", write.path));
+    let request = match write.method {
+        Method::POST => request.header("idempotency-key", &write.key).json(&write.body),
+        _ => request,
+    };
+    let answer = request.send().await.ok()?;
     let status = answer.status();
     let is_replay = answer.headers().contains_key("idempotent-replay");
     let body = answer.json().await.ok()?;
-    assert_eq!(status, StatusCode::CREATED, "{write:?}: {body}");
+    // A deletion that is sent again finds nothing any more.
+    let is_done = if write.method == Method::POST {
+        status == StatusCode::CREATED
+    } else {
+        status == StatusCode::OK || status == StatusCode::NOT_FOUND
+    };
+    assert!(is_done, "{write:?}: {status} {body}");
     Some((body, is_replay))
 }
 
 /// Writes until the hub is gone.
 async fn write_on(client: Client, api: String, ledger: Arc<Ledger>, writer: usize) {
+    let mut last = None;
     for index in 0.. {
-        let write = nth_write(writer, index);
+        let write = Write::next(writer, index, last.as_ref());
         match send(&client, &api, &write).await {
-            Some((answer, _)) => ledger.acknowledge(write, answer),
+            Some((answer, _)) => ledger.acknowledge(write.clone(), answer),
             None => return ledger.unanswered.lock().unwrap().push(write),
         }
+        last = Some(write);
     }
 }
 
@@ -96,49 +124,89 @@ async fn read_on(client: Client, api: String, reader: usize) {
     }
 }
 
-/// Checks that the hub holds exactly what was acknowledged; looks at each record from number `first` on.
-async fn check(client: &Client, api: &str, acknowledged: &[(Write, Value)], first: usize) {
-    let get = async |path: &str, query: &[(&str, &str)]| {
-        let answer = client.get(format!("{api}{path}")).query(query).send().await.unwrap();
-        let status = answer.status();
-        let body: Value = answer.json().await.unwrap();
-        assert_eq!(status, StatusCode::OK, "{path} {query:?}: {body}");
-        body
-    };
-    let mut records = 0;
-    // name → how many, and the sum of the scores.
-    let mut expected = BTreeMap::new();
-    for (number, (write, answer)) in acknowledged.iter().enumerate() {
-        if write.path == "/api/experience" {
-            let (count, sum) =
-                expected.entry(write.body["name"].as_str().unwrap()).or_insert((0, 0));
-            *count += 1;
-            *sum += write.body["score"].as_u64().unwrap();
-        } else {
-            records += 1;
-            if number >= first {
-                let id = answer["id"].as_str().unwrap();
-                let record = get(&format!("/api/knowledge/{id}"), &[]).await;
-                assert_eq!(record["task"], write.body["task"]);
+/// What the hub must hold.
+#[derive(Default)]
+struct Expected<'a> {
+    /// Of each name, how many experiences there are and the sum of their scores.
+    names: BTreeMap<&'a str, (u64, u64)>,
+    /// Ids of records, each with its task.
+    knowledge: Vec<(&'a str, &'a Value)>,
+    resources: BTreeSet<&'a str>,
+    deleted: BTreeSet<&'a str>,
+}
+
+impl<'a> Expected<'a> {
+    fn of(acknowledged: &'a [(Write, Value)]) -> Self {
+        let mut expected = Self::default();
+        for (write, answer) in acknowledged {
+            match write.path.as_str() {
+                "/api/experience" => {
+                    let name = write.body["name"].as_str().unwrap();
+                    let (count, sum) = expected.names.entry(name).or_default();
+                    *count += 1;
+                    *sum += write.body["score"].as_u64().unwrap();
+                }
+                "/api/knowledge" => {
+                    let id = answer["id"].as_str().unwrap();
+                    expected.knowledge.push((id, &write.body["task"]));
+                }
+                "/api/resource" => {
+                    expected.resources.insert(write.body["id"].as_str().unwrap());
+                }
+                path => {
+                    expected.deleted.insert(path.strip_prefix("/api/resource/").unwrap());
+                }
             }
         }
+        expected.resources.retain(|id| !expected.deleted.contains(id));
+        expected
     }
-    assert_eq!(get("/api/knowledge", &[]).await["total"], records, "none is there twice");
-    let found = get("/api/search", &[("q", WORD), ("limit", "100")]).await;
+}
+
+/// Asks the hub for `path`; `None` when there is nothing.
+async fn get(client: &Client, api: &str, path: &str, query: &[(&str, &str)]) -> Option<Value> {
+    let answer = client.get(format!("{api}{path}")).query(query).send().await.unwrap();
+    let status = answer.status();
+    let body = answer.json().await.unwrap();
+    assert!(status.is_success() || status == StatusCode::NOT_FOUND, "{path} {query:?}: {body}");
+    status.is_success().then_some(body)
+}
+
+/// Checks that the hub holds what was acknowledged, once; looks at each record of `latest`, the end of it.
+async fn check(client: &Client, api: &str, all: &[(Write, Value)], latest: &[(Write, Value)]) {
+    let expected = Expected::of(all);
+    let found = get(client, api, "/api/search", &[("q", WORD), ("limit", "100")]).await.unwrap();
     let names = found["results"].as_array().unwrap();
-    assert_eq!(names.len(), expected.len());
+    assert_eq!(names.len(), expected.names.len());
     for found in names {
-        let (count, sum) = expected[found["name"].as_str().unwrap()];
+        let (count, sum) = expected.names[found["name"].as_str().unwrap()];
         assert_eq!(found["experience_count"], count, "{}", found["name"]);
         let average = found["avg_score"].as_f64().unwrap();
-        assert!((average - sum as f64 / f64::from(count)).abs() < 1e-9, "{}", found["name"]);
+        assert!((average - sum as f64 / count as f64).abs() < 1e-9, "{}", found["name"]);
     }
-    // The newest of each kind is found by its own word.
-    for (write, _) in acknowledged.iter().rev().take(WRITERS) {
-        let search =
-            write.path.replace("experience", "search").replace("knowledge", "knowledge/search");
-        let found = get(&search, &[("q", &write.key)]).await;
-        assert_eq!(found["results"].as_array().unwrap().len(), 1, "{write:?}: {found}");
+    let total = async |path: &str| get(client, api, path, &[]).await.unwrap()["total"].as_u64();
+    assert_eq!(total("/api/knowledge").await, Some(expected.knowledge.len() as u64));
+    assert_eq!(total("/api/resource").await, Some(expected.resources.len() as u64));
+
+    let latest_expected = Expected::of(latest);
+    for (id, task) in &latest_expected.knowledge {
+        let record = get(client, api, &format!("/api/knowledge/{id}"), &[]).await.unwrap();
+        assert_eq!(record["task"], **task);
+    }
+    for id in &latest_expected.resources {
+        assert!(get(client, api, &format!("/api/content/{id}"), &[]).await.is_some(), "{id}");
+    }
+    for id in &latest_expected.deleted {
+        assert!(get(client, api, &format!("/api/content/{id}"), &[]).await.is_none(), "{id}");
+    }
+    // Some are found by a word of their own.
+    let searches =
+        [("/api/experience", "/api/search"), ("/api/knowledge", "/api/knowledge/search")];
+    for (written, search) in searches {
+        for (write, _) in latest.iter().filter(|(write, _)| write.path == written).take(WRITERS) {
+            let found = get(client, api, search, &[("q", &write.key)]).await.unwrap();
+            assert_eq!(found["results"].as_array().unwrap().len(), 1, "{write:?}: {found}");
+        }
     }
 }
 
@@ -176,7 +244,7 @@ async fn what_was_acknowledged_is_there_once_ten_deaths_later() {
             replays += usize::from(is_replay);
             acknowledged.push((write, answer));
         }
-        check(&client, &api, &acknowledged, first).await;
+        check(&client, &api, &acknowledged, &acknowledged[first..]).await;
         system.hub.take().unwrap().kill().await.unwrap();
     }
     assert!(replays > 0, "no death fell between a commit and its answer");
