@@ -74,7 +74,7 @@ impl Watched {
             }
             "/api/resource" => Box::new(|index| json!({ "id": "uv", "title": index.to_string() })),
             "/api/content" => Box::new(
-                |index| json!({ "id": "guide/uv", "title": index.to_string(), "body": "" }),
+                |index| json!({ "id": "guide/uv", "title": index.to_string(), "body": "文" }),
             ),
             "/api/reseal" => Box::new(|index| json!({ "org": format!("org{index}") })),
             _ => panic!("{route} is missing here: say what it takes, or why it takes no key"),
