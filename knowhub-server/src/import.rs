@@ -1,6 +1,7 @@
 //! Bringing an export into the store: it is kept and checked as a whole, then its records are stored in small steps.
 
 mod keep;
+mod original;
 mod scratch;
 
 use std::io;
@@ -11,11 +12,12 @@ use protocol::{
 };
 
 pub(crate) use keep::{Checked, keep};
+pub(crate) use original::convert;
 pub(crate) use scratch::remove_leftovers;
 
 use crate::{
     blocking,
-    store::{self, Fate, Store, Terms},
+    store::{self, Fate, Store, Terms, original::OriginalFault},
 };
 
 /// How many records are stored in one transaction; between two of them other writers have their turn.
@@ -27,6 +29,9 @@ pub(crate) enum Error {
     /// It is no whole export.
     #[error("{0}; nothing was imported")]
     Fault(#[from] ExportFault),
+    /// It is no database of the original system.
+    #[error("{0}; nothing was imported")]
+    Original(#[from] OriginalFault),
     /// The import cannot be kept while it is checked.
     #[error(
         "the import cannot be kept beside the store while it is checked, \

@@ -29,6 +29,7 @@ mod idempotency;
 mod import;
 mod integrity;
 mod knowledge;
+pub(crate) mod original;
 mod readers;
 mod resource_names;
 mod resources;

@@ -37,7 +37,10 @@ pub(crate) enum Error {
     #[error("the body must be JSON: send the header `Content-Type: application/json`")]
     NotJson,
     /// The body is said to be something that cannot be imported.
-    #[error("the body must be an export: send the header `Content-Type: application/x-ndjson`")]
+    #[error(
+        "the body must be an export: send the header `Content-Type: application/x-ndjson`, \
+         or `application/vnd.sqlite3` for a database file of the original system"
+    )]
     NotImportable,
     /// The body did not arrive in time.
     #[error("the body did not arrive in time")]
@@ -138,7 +141,7 @@ impl Error {
                 search::Error::Crowded
                 | search::Error::Index(index::Error::Building | index::Error::Closed),
             ) => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),
-            Self::Import(import::Error::Fault(_)) => {
+            Self::Import(import::Error::Fault(_) | import::Error::Original(_)) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid)
             }
             Self::Import(import::Error::Scratch(_)) => {

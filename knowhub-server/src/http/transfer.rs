@@ -72,12 +72,16 @@ pub(super) async fn import_all(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<ImportReport>, Error> {
-    if !is_export(&headers) {
-        return Err(Error::NotImportable);
-    }
+    let is_original = is_original(&headers)?;
     let (pieces, received) = mpsc::channel(QUEUED_PIECES);
-    let db = handles.store.path().to_owned();
-    let keeping = blocking::run(move || import::keep(&db, received));
+    let (store, vault) = (handles.store.clone(), handles.vault);
+    let keeping = blocking::run(move || {
+        if is_original {
+            import::convert(&store, &vault, received)
+        } else {
+            import::keep(store.path(), received)
+        }
+    });
     let (forwarded, kept) = tokio::join!(forward(body, pieces), keeping);
     forwarded?;
     let checked = kept.map_err(import::Error::from)??;
@@ -88,10 +92,17 @@ pub(super) async fn import_all(
     Ok(Json(report))
 }
 
-fn is_export(headers: &HeaderMap) -> bool {
+/// Tells an export from a database file of the original system by what the sender says.
+fn is_original(headers: &HeaderMap) -> Result<bool, Error> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case(export::CONTENT_TYPE)
+    let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case(export::CONTENT_TYPE) {
+        return Ok(false);
+    }
+    if kind.eq_ignore_ascii_case(export::ORIGINAL_CONTENT_TYPE) {
+        return Ok(true);
+    }
+    Err(Error::NotImportable)
 }
 
 /// Hands the body over piece by piece; the rest of one that is refused is read to a bound, so that its sender hears why.

@@ -41,7 +41,11 @@ pub(crate) fn keep(db: &Path, mut pieces: mpsc::Receiver<Bytes>) -> Result<Check
 
 impl Checked {
     /// Reads from the start of a file that holds a whole export.
-    fn open(header: Header, report: ImportReport, mut scratch: Scratch) -> io::Result<Self> {
+    pub(super) fn open(
+        header: Header,
+        report: ImportReport,
+        mut scratch: Scratch,
+    ) -> io::Result<Self> {
         scratch.file.rewind()?;
         let mut lines = BufReader::new(scratch.file.try_clone()?);
         let mut read = 0;

@@ -29,7 +29,7 @@ fn check(db: &Connection, path: &Path, pragma: &str) -> Result<(), OpenError> {
     }
 }
 
-fn findings(db: &Connection, pragma: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn findings(db: &Connection, pragma: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = db.prepare(&format!("PRAGMA {pragma}({MAX_FINDINGS})"))?;
     statement.query_map([], |row| row.get(0))?.collect()
 }

@@ -17,6 +17,7 @@ mod knowledge_list;
 mod listener;
 mod metrics;
 mod openapi;
+mod original;
 mod resource_deletion;
 mod resource_versions;
 mod resources;

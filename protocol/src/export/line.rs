@@ -64,7 +64,12 @@ impl Line {
         })
     }
 
-    fn check(&self) -> Result<(), FieldFault> {
+    /// Checks what the types do not say; the field is named within its record.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is wrong.
+    pub fn check(&self) -> Result<(), FieldFault> {
         match self {
             Self::Experience(experience) => experience.check(),
             Self::Resource(resource) => resource.check(),
