@@ -279,7 +279,7 @@ mod tests {
         #[test]
         fn what_is_encoded_is_read_again(name: String, value: String) {
             let encoded =
-                |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+                |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
             let params = Params::parse(&format!("{}={}", encoded(&name), encoded(&value)));
             prop_assert_eq!(params.unwrap().0, [(name, value)]);
         }
