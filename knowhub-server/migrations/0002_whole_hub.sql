@@ -11,6 +11,9 @@ CREATE INDEX experiences_by_time ON experiences (created_at);
 -- Counted up by every change; the record's ETag.
 ALTER TABLE knowledge ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 
+-- Who last approved or rejected it, as claimed.
+ALTER TABLE knowledge ADD COLUMN verified_by TEXT NOT NULL DEFAULT '';
+
 CREATE INDEX knowledge_by_status ON knowledge (status, row);
 
 -- Contents and resources; a content node is a resource of type `text`.

@@ -94,6 +94,13 @@ pub struct Config {
         missing_docs,
         reason = "clap would show a doc line here as the program's description"
     )]
+    pub llm: llm::Settings,
+
+    #[command(flatten)]
+    #[expect(
+        missing_docs,
+        reason = "clap would show a doc line here as the program's description"
+    )]
     pub logging: Logging,
 
     /// What to do instead of serving.

@@ -3,6 +3,7 @@
 mod caller;
 mod contents;
 mod cors;
+mod deletion;
 mod demand;
 mod error;
 mod etag;
@@ -20,6 +21,7 @@ mod reseal;
 mod resources;
 mod router;
 mod transfer;
+mod versions;
 
 pub(crate) use error::Error;
 pub(crate) use router::router;
@@ -29,7 +31,8 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 
 use crate::{
-    access::Gate, lookups::Lookups, metrics::Metrics, search::Search, store::Store, vault::Vault,
+    access::Gate, editor::Editor, lookups::Lookups, metrics::Metrics, search::Search, store::Store,
+    vault::Vault,
 };
 
 /// What the handlers work with; cheap to clone.
@@ -41,6 +44,8 @@ pub(crate) struct Handles {
     pub(crate) vault: Arc<Vault>,
     /// What is noted of searches and misses.
     pub(crate) lookups: Lookups,
+    /// Works feedback into knowledge.
+    pub(crate) editor: Editor,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// The same with its names, for `GET /metrics`.

@@ -1,9 +1,25 @@
-//! What a reported piece of knowledge becomes before it is stored.
+//! What becomes of knowledge: of a report before it is stored, and of a record by each kind of change.
+//!
+//! All of this is pure; `store/knowledge.rs` keeps what comes out, and `editor.rs` brings a model in.
+
+mod evolution;
+mod patch;
+mod refusal;
+mod relations;
+mod verdicts;
+mod verify;
 
 use protocol::{
     KnowledgeId, Timestamp,
     hub::{Eval, Knowledge, KnowledgeStatus, NewKnowledge, Origin},
 };
+
+pub(crate) use evolution::{NotEvolved, prompt, usable};
+pub(crate) use patch::patch;
+pub(crate) use refusal::{Refusal, item_result};
+pub(crate) use relations::{forget, part, relate};
+pub(crate) use verdicts::{Author, take_feedback, take_verdict};
+pub(crate) use verify::verify;
 
 use crate::access::Stamp;
 
@@ -22,15 +38,13 @@ pub(crate) fn new_record(
         (true, false) => format!("agent:{agent}"),
         _ => report.owner,
     };
-    let scopes =
-        if report.scopes.is_empty() { vec![DEFAULT_SCOPE.to_owned()] } else { report.scopes };
     Knowledge {
         id,
         task: report.task,
         content: report.content,
         types: report.types,
         tags: report.tags,
-        scopes,
+        scopes: scopes_or_default(report.scopes),
         owner,
         resource_ids: report.resource_ids,
         source: Origin {
@@ -40,11 +54,16 @@ pub(crate) fn new_record(
         },
         eval: Eval::default(),
         status: KnowledgeStatus::Approved,
+        verified_by: String::new(),
         relationships: Vec::new(),
         message_id: report.message_id,
         created_at: now,
         updated_at: now,
     }
+}
+
+fn scopes_or_default(scopes: Vec<String>) -> Vec<String> {
+    if scopes.is_empty() { vec![DEFAULT_SCOPE.to_owned()] } else { scopes }
 }
 
 #[cfg(test)]

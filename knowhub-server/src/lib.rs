@@ -14,6 +14,8 @@
 //! - `demand`: what was asked for and not found.
 //! - `metrics`: what the hub counts of itself.
 //! - `export`, `import`: everything out of the store, and back into one.
+//! - `editor`: working feedback into knowledge, with a model where there is one.
+//! - `model`: the language model.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
@@ -25,6 +27,7 @@ mod blocking;
 pub mod command;
 pub mod config;
 mod demand;
+mod editor;
 mod export;
 mod http;
 mod import;
@@ -32,6 +35,7 @@ mod index;
 mod knowledge;
 mod lookups;
 mod metrics;
+mod model;
 mod reseal;
 mod resource;
 mod search;
@@ -56,8 +60,10 @@ pub use vault::OrgKeysFault;
 
 use access::Gate;
 use demand::Demand;
+use editor::Editor;
 use lookups::Lookups;
 use metrics::Metrics;
+use model::Model;
 use protocol::Timestamp;
 use search::{RecentRows, Search};
 use store::Store;
@@ -78,6 +84,9 @@ pub enum Error {
     /// `ORG_KEYS` is wrong.
     #[error(transparent)]
     OrgKeys(#[from] OrgKeysFault),
+    /// The language model's settings cannot be used.
+    #[error(transparent)]
+    Model(#[from] llm::config::SettingsError),
     /// The listener failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
@@ -132,7 +141,7 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// When the tokens or the org keys are wrong, the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
+    /// When the tokens, the org keys or the model's settings are wrong, the store is in use, foreign, newer or unreadable, or the index's folder cannot be used.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let gate = Gate::open(config)?;
         let vault = Arc::new(Vault::new(config.org_keys.as_ref())?);
@@ -164,7 +173,10 @@ impl Hub {
         tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = Arc::new(metrics.registry(Timestamp::now()));
-        let handles = http::Handles { store, search, gate, vault, lookups, metrics, registry };
+        let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
+        let editor = Editor::new(store.clone(), model);
+        let handles =
+            http::Handles { store, search, gate, vault, editor, lookups, metrics, registry };
         let origins = config.knowhub_origins.clone();
         Ok(Self { handles, recent, origins, tasks, stop })
     }

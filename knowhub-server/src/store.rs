@@ -54,7 +54,7 @@ pub(crate) use export::Snapshot;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
 pub(crate) use import::{Fate, Terms};
-pub(crate) use knowledge::{KnowledgeFilter, KnowledgeRow};
+pub(crate) use knowledge::{Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback};
 pub(crate) use resources::{Node, Resource, ResourceDeletion, ResourceFilter};
 pub(crate) use sealed::{Sealed, SealedIn};
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};

@@ -21,12 +21,17 @@ pub use bounds::{ListEntry, TagFilter, TagValue};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
 pub use experience::{
-    ExperienceCreated, ExperienceHit, ExperienceSearch, NewExperience, ResourceHit,
+    Experience, ExperienceCreated, ExperienceDeleted, ExperienceHit, ExperienceSearch,
+    NewExperience, ResourceHit,
 };
 pub use fault::{ErrorBody, ErrorCode, ErrorDetail};
 pub use knowledge::{
-    Eval, Knowledge, KnowledgeCreated, KnowledgeHit, KnowledgeSearch, KnowledgeStatus,
-    NewKnowledge, Origin, Relationship, Signals,
+    BatchDelete, BatchFeedback, BatchResults, BatchUpdate, BatchVerify, Case, Eval, EvalStatus,
+    Feedback, ItemResult, Knowledge, KnowledgeCreated, KnowledgeDeleted, KnowledgeFeedback,
+    KnowledgeHit, KnowledgePatch, KnowledgeSearch, KnowledgeStatus, KnowledgeUpdated,
+    MAX_BATCH_ITEMS, MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, NewEvaluation,
+    NewEvaluations, NewKnowledge, NewRelationship, Origin, Relationship, Signals, Verified, Verify,
+    VerifyAction,
 };
 pub use metadata::{MAX_METADATA_BYTES, Metadata};
 pub use page::{MAX_PAGE_SIZE, Page};

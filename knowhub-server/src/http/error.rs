@@ -9,7 +9,9 @@ use protocol::hub::{ErrorBody, ErrorCode, ErrorDetail, FieldFault};
 use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
-use crate::{access, import, index, resource, search, secrets::LikelySecret, store, vault};
+use crate::{
+    access, import, index, knowledge, resource, search, secrets::LikelySecret, store, vault,
+};
 
 /// Why a request is not answered as it wished.
 #[derive(Debug, thiserror::Error)]
@@ -71,10 +73,10 @@ pub(crate) enum Error {
     /// The role does not allow it.
     #[error(transparent)]
     Denied(#[from] access::Denied),
-    /// There is no such record.
-    #[error("there is no knowledge record {id}")]
-    NoKnowledge {
-        /// The id asked for.
+    /// There is no such experience.
+    #[error("there is no experience {id}")]
+    NoExperience {
+        /// The number asked for, as it was given.
         id: String,
     },
     /// There is neither a resource of that id nor an experience of that name.
@@ -116,7 +118,7 @@ impl Error {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::UnsupportedMediaType)
             }
             Self::Late => (StatusCode::REQUEST_TIMEOUT, ErrorCode::Timeout),
-            Self::NoRoute { .. } | Self::NoKnowledge { .. } | Self::NoResource { .. } => {
+            Self::NoRoute { .. } | Self::NoExperience { .. } | Self::NoResource { .. } => {
                 (StatusCode::NOT_FOUND, ErrorCode::NotFound)
             }
             Self::Refused(access::Refusal::TooMany { .. }) => {
@@ -173,6 +175,16 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
         store::Error::OtherVersion { .. } => {
             (StatusCode::PRECONDITION_FAILED, ErrorCode::PreconditionFailed)
         }
+        store::Error::Knowledge(refusal) => {
+            let status = match refusal {
+                knowledge::Refusal::Unknown { .. } | knowledge::Refusal::NoRelation => {
+                    StatusCode::NOT_FOUND
+                }
+                knowledge::Refusal::State(_) => StatusCode::CONFLICT,
+                knowledge::Refusal::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            (status, refusal.code())
+        }
         store::Error::DiskFull(_)
         | store::Error::DiskFails(_)
         | store::Error::Locked(_)
@@ -202,6 +214,7 @@ impl IntoResponse for Error {
             Self::Store(store::Error::Resource(resource::Refusal::Field(fault))) => {
                 Some(fault.field.clone())
             }
+            Self::Store(store::Error::Knowledge(refusal)) => refusal.field(),
             _ => None,
         };
         let detail = ErrorDetail { code, message: self.message(code), field };

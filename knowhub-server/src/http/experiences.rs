@@ -1,19 +1,33 @@
-//! Reporting and searching experiences.
+//! Reporting, searching, showing and deleting experiences.
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::request::Parts,
+};
 use protocol::{
-    Timestamp,
-    hub::{DemandKind, ExperienceCreated, ExperienceSearch, FieldFault, NewExperience},
+    ExperienceId, Timestamp,
+    hub::{
+        DemandKind, EarlierVersion, Experience, ExperienceCreated, ExperienceDeleted,
+        ExperienceSearch, FieldFault, NewExperience, Page,
+    },
 };
 
 use super::{
     Error, Handles,
-    caller::{Reader, Writer},
+    caller::{Admin, Reader, Writer},
+    deletion::DeletionParams,
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
-    openapi::{BodyErrors, ReadErrors},
+    openapi::{BodyErrors, NotFound, ReadErrors},
     params::{FromParams, Params},
+    path::PathText,
+    versions::VersionParams,
 };
-use crate::search::ExperienceQuery;
+use crate::{
+    access::Role,
+    search::ExperienceQuery,
+    store::{Deletion, RecordKind, VersionFilter},
+};
 
 /// How many names a search shows unless it says otherwise.
 const DEFAULT_LIMIT: usize = 10;
@@ -57,6 +71,92 @@ pub(super) async fn search_experiences(
     let found = handles.search.experiences(&query).await?;
     handles.lookups.searched(DemandKind::ExperienceSearch, &query.q, found.results.len(), 0);
     Ok(Json(found))
+}
+
+/// Shows one experience, as `[experience-N]` cites it.
+#[utoipa::path(
+    get, path = "/api/experience/{id}", tag = "experiences",
+    params(("id" = ExperienceId, Path, description = "The experience's number")),
+    responses((status = 200, body = Experience), NotFound, ReadErrors)
+)]
+pub(super) async fn show_experience(
+    State(handles): State<Handles>,
+    _: Reader,
+    PathExperience(id): PathExperience,
+) -> Result<Json<Experience>, Error> {
+    let found = handles.store.find_experience(id).await?;
+    found.map(|row| Json(row.into())).ok_or_else(|| none(id))
+}
+
+/// Deletes an experience; what it said stays readable to an admin unless it is erased.
+#[utoipa::path(
+    delete, path = "/api/experience/{id}", tag = "experiences",
+    params(
+        ("id" = ExperienceId, Path, description = "The experience's number"),
+        ("reason" = Option<String>, Query, description = "Why; kept with the tombstone", max_length = 2_000),
+        ("erase" = Option<bool>, Query, description = "Remove for good what it said"),
+    ),
+    responses((status = 200, body = ExperienceDeleted), NotFound, ReadErrors)
+)]
+pub(super) async fn delete_experience(
+    State(handles): State<Handles>,
+    Admin(by): Admin,
+    PathExperience(id): PathExperience,
+    QueryParams(params): QueryParams<DeletionParams>,
+) -> Result<Json<ExperienceDeleted>, Error> {
+    let deletion = Deletion { by: by.name, reason: params.reason, at: Timestamp::now() };
+    let deleted = handles.store.delete_experience(id, deletion, params.erase).await?;
+    let deleted = deleted.ok_or_else(|| none(id))?;
+    tracing::info!(experience.id = %id, erased = deleted.erased, "experience deleted");
+    Ok(Json(deleted))
+}
+
+/// Shows what a deleted experience said; only to an admin.
+#[utoipa::path(
+    get, path = "/api/versions/experience/{id}", tag = "experiences",
+    params(
+        ("id" = ExperienceId, Path, description = "The experience's number"),
+        ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
+        ("page_size" = Option<u8>, Query, description = "Versions of a page", minimum = 1, maximum = 100),
+    ),
+    responses((status = 200, body = Page<EarlierVersion<Experience>>), NotFound, ReadErrors)
+)]
+pub(super) async fn list_experience_versions(
+    State(handles): State<Handles>,
+    Reader(by): Reader,
+    PathExperience(id): PathExperience,
+    QueryParams(params): QueryParams<VersionParams>,
+) -> Result<Json<Page<EarlierVersion<Experience>>>, Error> {
+    let filter = VersionFilter {
+        kind: RecordKind::Experience,
+        id: id.to_string(),
+        version: params.version,
+        with_deleted: by.role >= Role::Admin,
+    };
+    let paging = params.paging;
+    let (versions, total) =
+        handles.store.list_versions(filter, paging.offset(), paging.page_size).await?;
+    if total == 0 && handles.store.find_experience(id).await?.is_none() {
+        return Err(none(id));
+    }
+    Ok(Json(paging.page_of(versions, total)))
+}
+
+/// The experience that a path names; what is no number names none.
+pub(super) struct PathExperience(ExperienceId);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathExperience {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let id = PathText::from_request_parts(parts, state).await;
+        let id = id.map(|PathText(id)| id).unwrap_or_default();
+        id.parse().map(|number| Self(ExperienceId(number))).map_err(|_| Error::NoExperience { id })
+    }
+}
+
+fn none(id: ExperienceId) -> Error {
+    Error::NoExperience { id: id.to_string() }
 }
 
 impl FromParams for ExperienceQuery {

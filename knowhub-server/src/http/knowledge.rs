@@ -1,10 +1,15 @@
 //! Reporting, showing and searching knowledge.
 
+pub(super) mod batch;
+pub(super) mod change;
+pub(super) mod history;
 pub(super) mod list;
 
 use axum::{
     Json,
-    extract::{Path, State, rejection::PathRejection},
+    extract::{FromRequestParts, State},
+    http::{header, request::Parts},
+    response::IntoResponse,
 };
 use protocol::{
     KnowledgeId, Timestamp,
@@ -13,15 +18,23 @@ use protocol::{
         NewKnowledge, TagFilter,
     },
 };
+use serde::Serialize;
 
 use super::{
     Error, Handles,
     caller::{Reader, Writer},
-    extract::{Created, IdempotencyKey, JsonBody, QueryParams},
+    etag::{self, Tagged},
+    extract::{Answered, Created, IdempotencyKey, JsonBody, QueryParams},
     openapi::{BodyErrors, NotFound, ReadErrors},
     params::{FromParams, Params},
+    path::PathText,
 };
-use crate::{knowledge::new_record, search::KnowledgeQuery};
+use crate::{
+    access::Principal,
+    knowledge::{Author, Refusal, new_record},
+    search::KnowledgeQuery,
+    store::Written,
+};
 
 /// How many results a search shows unless it says otherwise.
 const DEFAULT_TOP_K: usize = 5;
@@ -59,15 +72,11 @@ pub(super) async fn create_knowledge(
 pub(super) async fn show_knowledge(
     State(handles): State<Handles>,
     _: Reader,
-    id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Knowledge>, Error> {
-    let id = id.map(|Path(id)| id).unwrap_or_default();
-    // What is no id names no record.
-    let record = match id.parse() {
-        Ok(id) => handles.store.find_knowledge(id).await?,
-        Err(_) => None,
-    };
-    record.map(Json).ok_or(Error::NoKnowledge { id })
+    PathKnowledge(id): PathKnowledge,
+) -> Result<Tagged<Knowledge>, Error> {
+    let row = handles.store.find_knowledge(id.clone()).await?;
+    let row = row.ok_or_else(|| unknown(id.to_string()))?;
+    Ok(Tagged { version: Some(row.version), answer: row.record })
 }
 
 /// Finds knowledge that answers a question.
@@ -94,6 +103,34 @@ pub(super) async fn search_knowledge(
     let relevant = found.results.iter().filter(|hit| hit.relevant).count();
     handles.lookups.searched(DemandKind::KnowledgeSearch, &query.q, relevant, found.withheld);
     Ok(Json(found))
+}
+
+/// The record that a path names; what is no id names none.
+pub(super) struct PathKnowledge(KnowledgeId);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathKnowledge {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let text = PathText::from_request_parts(parts, state).await;
+        let text = text.map(|PathText(text)| text).unwrap_or_default();
+        text.parse().map(Self).map_err(|_| unknown(text))
+    }
+}
+
+fn unknown(id: String) -> Error {
+    Error::Store(Refusal::Unknown { id }.into())
+}
+
+/// Returns who changes a record, now.
+fn author(by: Principal) -> Author {
+    Author { name: by.name, now: Timestamp::now() }
+}
+
+/// Returns the answer to a change, with the version that the record has now.
+fn tagged<T: Serialize>(written: Written<(i64, T)>) -> impl IntoResponse {
+    let version = etag::tag(written.answer.0);
+    ([(header::ETAG, version)], Answered(written.map(|(_, answer)| answer)))
 }
 
 impl FromParams for KnowledgeQuery {

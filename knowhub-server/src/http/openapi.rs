@@ -70,7 +70,7 @@ fn complete(document: &mut openapi::OpenApi) {
         Some(vec![SecurityRequirement::new(TOKEN_SCHEME, [""; 0]), SecurityRequirement::default()]);
     for item in document.paths.paths.values_mut() {
         for (method, operation) in operations(item) {
-            if method == HttpMethod::Post {
+            if matches!(method, HttpMethod::Post | HttpMethod::Put) {
                 take_idempotency_key(operation);
             }
             if takes_json(operation) {

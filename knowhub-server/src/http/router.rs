@@ -26,9 +26,27 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     let (routes, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
         .routes(routes!(experiences::search_experiences))
+        .routes(routes!(experiences::show_experience, experiences::delete_experience))
+        .routes(routes!(experiences::list_experience_versions))
         .routes(routes!(knowledge::create_knowledge, knowledge::list::list_knowledge))
         .routes(routes!(knowledge::search_knowledge))
-        .routes(routes!(knowledge::show_knowledge))
+        .routes(routes!(
+            knowledge::show_knowledge,
+            knowledge::change::update_knowledge,
+            knowledge::change::patch_knowledge,
+            knowledge::change::delete_knowledge
+        ))
+        .routes(routes!(knowledge::change::verify_knowledge))
+        .routes(routes!(
+            knowledge::change::create_relationship,
+            knowledge::change::delete_relationship
+        ))
+        .routes(routes!(knowledge::history::list_feedback))
+        .routes(routes!(knowledge::history::list_knowledge_versions))
+        .routes(routes!(knowledge::batch::batch_verify))
+        .routes(routes!(knowledge::batch::batch_update))
+        .routes(routes!(knowledge::batch::batch_delete))
+        .routes(routes!(knowledge::batch::create_evaluations))
         .routes(routes!(resources::list_resources, resources::save_resource))
         .routes(routes!(
             resources::show_resource,

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use rusqlite::ErrorCode;
 
-use crate::resource;
+use crate::{knowledge, resource};
 
 /// Why a read or write failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub(crate) enum Error {
     /// What is stored does not allow the change of a resource.
     #[error(transparent)]
     Resource(#[from] resource::Refusal),
+    /// A change of a knowledge record is not made.
+    #[error(transparent)]
+    Knowledge(#[from] knowledge::Refusal),
     /// So many records were made within one second that no id was free.
     #[error("too many records were made within one second; send this one again")]
     NoFreeId,

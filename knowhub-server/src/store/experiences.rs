@@ -1,12 +1,14 @@
 //! Experiences in the store; the per-name aggregates change in the same transaction.
 
+mod delete;
+
 use std::rc::Rc;
 
 use protocol::{
     ExperienceId, Timestamp,
-    hub::{ExperienceCreated, NewExperience},
+    hub::{self, ExperienceCreated, NewExperience},
 };
-use rusqlite::{Connection, Row, types::Value};
+use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use crate::access::Stamp;
 
@@ -32,6 +34,27 @@ pub(crate) struct Experience {
     pub(crate) created_at: Timestamp,
 }
 
+impl From<Experience> for hub::Experience {
+    fn from(stored: Experience) -> Self {
+        let Experience { id, report, stamp, created_at, .. } = stored;
+        Self {
+            id,
+            name: report.name,
+            url: report.url,
+            category: report.category,
+            task: report.task,
+            score: report.score,
+            outcome: report.outcome,
+            tips: report.tips,
+            content_id: report.content_id,
+            submitted_by: report.submitted_by,
+            authenticated_as: stamp.authenticated_as,
+            on_behalf_of: stamp.on_behalf_of,
+            created_at,
+        }
+    }
+}
+
 impl Store {
     /// Stores an experience, unless the same request was answered before.
     pub(crate) async fn insert_experience(
@@ -52,6 +75,14 @@ impl Store {
             })
         })
         .await
+    }
+
+    /// Finds the experience with this number.
+    pub(crate) async fn find_experience(
+        &self,
+        id: ExperienceId,
+    ) -> Result<Option<Experience>, Error> {
+        self.read(move |db| Ok(find(db, id)?)).await
     }
 
     /// Lists the experiences with these numbers, in no particular order.
@@ -95,6 +126,12 @@ pub(super) fn list_after(
     ))?
     .query_map((seq, limit), read)?
     .collect()
+}
+
+fn find(db: &Connection, id: ExperienceId) -> rusqlite::Result<Option<Experience>> {
+    db.prepare_cached(&format!("SELECT {COLUMNS} FROM experiences WHERE id = ?1"))?
+        .query_row([id.0], read)
+        .optional()
 }
 
 fn insert(

@@ -37,6 +37,13 @@ pub(crate) struct Written<T> {
     pub(crate) replayed: bool,
 }
 
+impl<T> Written<T> {
+    /// Returns what is answered in another form.
+    pub(crate) fn map<U>(self, form: impl FnOnce(T) -> U) -> Written<U> {
+        Written { answer: form(self.answer), replayed: self.replayed }
+    }
+}
+
 impl Store {
     /// Finds the answer that the same request had, for work that is more than one write.
     pub(crate) async fn find_answer<T: DeserializeOwned + Send + 'static>(
@@ -55,6 +62,25 @@ impl Store {
         now: Timestamp,
     ) -> Result<Written<T>, Error> {
         self.write(move |db, _| once(db, request.as_ref(), now, || Ok(answer))).await
+    }
+
+    /// Replaces the answer that a repeated request gets, now that more is known.
+    pub(crate) async fn update_answer<T: Serialize + Send + 'static>(
+        &self,
+        request: IdempotentRequest,
+        answer: T,
+    ) -> Result<(), Error> {
+        self.write(move |db, _| {
+            let answer =
+                serde_json::to_string(&answer).expect("an answer of the hub is plain JSON");
+            db.prepare_cached(
+                "UPDATE idempotent_answers SET answer = ?4
+                 WHERE scope = ?1 AND key = ?2 AND body_hash = ?3",
+            )?
+            .execute((&request.scope, &request.key, request.body_hash, answer))?;
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -1,18 +1,25 @@
 //! Knowledge records in the store.
 
+mod change;
+mod delete;
+mod evaluations;
+mod feedback;
 mod list;
+mod relations;
 
 use std::rc::Rc;
 
 use protocol::{
     KnowledgeId, Timestamp,
-    hub::{Knowledge, KnowledgeCreated, KnowledgeStatus},
+    hub::{Knowledge, KnowledgeCreated},
 };
-use rusqlite::{Connection, OptionalExtension, Row, types::Type, types::Value};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Type, types::Value};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency};
 
+pub(crate) use change::Edited;
+pub(crate) use feedback::{Judged, OpenFeedback};
 pub(crate) use list::KnowledgeFilter;
 
 /// How often an id is drawn again when it is taken; a burst of more than some 60,000 records within a second loses.
@@ -60,11 +67,13 @@ impl Store {
     }
 
     /// Finds the record with this id.
-    pub(crate) async fn find_knowledge(&self, id: KnowledgeId) -> Result<Option<Knowledge>, Error> {
+    pub(crate) async fn find_knowledge(
+        &self,
+        id: KnowledgeId,
+    ) -> Result<Option<KnowledgeRow>, Error> {
         self.read(move |db| {
             let mut statement = db.prepare_cached("SELECT * FROM knowledge WHERE id = ?1")?;
-            let row = statement.query_row([id.as_str()], read).optional()?;
-            Ok(row.map(|row| row.record))
+            Ok(statement.query_row([id.as_str()], read).optional()?)
         })
         .await
     }
@@ -113,27 +122,30 @@ fn free_id(
 pub(super) fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO knowledge (seq, id, task, content, types, tags, scopes, owner, resource_ids,
-             source, eval, status, relationships, message_id, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+             source, eval, status, verified_by, relationships, message_id, created_at, updated_at)
+         VALUES (:seq, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
+             :source, :eval, :status, :verified_by, :relationships, :message_id, :created_at,
+             :updated_at)",
     )?
-    .execute((
-        seq,
-        record.id.as_str(),
-        &record.task,
-        &record.content,
-        json(&record.types),
-        json(&record.tags),
-        json(&record.scopes),
-        &record.owner,
-        json(&record.resource_ids),
-        json(&record.source),
-        json(&record.eval),
-        status_name(record.status),
-        json(&record.relationships),
-        &record.message_id,
-        record.created_at.as_millis(),
-        record.updated_at.as_millis(),
-    ))?;
+    .execute(named_params! {
+        ":seq": seq,
+        ":id": record.id.as_str(),
+        ":task": record.task,
+        ":content": record.content,
+        ":types": json(&record.types),
+        ":tags": json(&record.tags),
+        ":scopes": json(&record.scopes),
+        ":owner": record.owner,
+        ":resource_ids": json(&record.resource_ids),
+        ":source": json(&record.source),
+        ":eval": json(&record.eval),
+        ":status": record.status.as_str(),
+        ":verified_by": record.verified_by,
+        ":relationships": json(&record.relationships),
+        ":message_id": record.message_id,
+        ":created_at": record.created_at.as_millis(),
+        ":updated_at": record.updated_at.as_millis(),
+    })?;
     Ok(db.last_insert_rowid())
 }
 
@@ -155,6 +167,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
             eval: value(row, "eval")?,
             status: serde_json::from_value(row.get::<_, String>("status")?.into())
                 .map_err(unreadable)?,
+            verified_by: row.get("verified_by")?,
             relationships: value(row, "relationships")?,
             message_id: row.get("message_id")?,
             created_at: Timestamp::from_millis(row.get("created_at")?),
@@ -165,10 +178,6 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("what was read from JSON can be written as JSON")
-}
-
-fn status_name(status: KnowledgeStatus) -> String {
-    json(&status).trim_matches('"').to_owned()
 }
 
 fn value<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {

@@ -278,6 +278,7 @@ fn knowledge(cells: &mut Cells) -> Result<Line, Finding> {
             source: cells.json("source")?.unwrap_or_else(Origin::default),
             eval: cells.json("eval")?.unwrap_or_else(Eval::default),
             status: cells.word("status", KnowledgeStatus::Approved, "approved"),
+            verified_by: String::new(),
             relationships: Vec::new(),
             message_id: cells.text("message_id")?,
             created_at,

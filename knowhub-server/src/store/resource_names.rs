@@ -77,3 +77,21 @@ pub(super) fn count_imported_experience(
     }
     count_experience(db, report)
 }
+
+/// Takes a deleted experience out of the aggregate of its name, within the caller's transaction.
+pub(super) fn uncount_experience(db: &Connection, report: &NewExperience) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "UPDATE resource_names SET
+             experience_count = experience_count - 1,
+             score_sum = score_sum - coalesce(?2, 0),
+             score_count = score_count - (?2 IS NOT NULL),
+             url = CASE url WHEN ?3 THEN coalesce((
+                 SELECT url FROM experiences WHERE name = ?1 AND url <> '' ORDER BY id DESC LIMIT 1
+             ), '') ELSE url END
+         WHERE name = ?1",
+    )?
+    .execute((&report.name, report.score, &report.url))?;
+    db.prepare_cached("DELETE FROM resource_names WHERE name = ?1 AND experience_count = 0")?
+        .execute([&report.name])?;
+    Ok(())
+}

@@ -1,7 +1,7 @@
 //! What was deleted, by whom and why.
 
 use protocol::Timestamp;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::change::next_seq;
 
@@ -75,6 +75,17 @@ pub(super) fn insert_tombstone(
         &deletion.reason,
     ))?;
     Ok(DeletedRow { kind: dead.kind, row: dead.row, seq })
+}
+
+/// Finds the last version of a record that was deleted.
+pub(super) fn find_tombstone(
+    db: &Connection,
+    kind: RecordKind,
+    id: &str,
+) -> rusqlite::Result<Option<i64>> {
+    db.prepare_cached("SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2")?
+        .query_row((kind.as_str(), id), |row| row.get(0))
+        .optional()
 }
 
 /// Lists the rows of this kind that were deleted after `seq`, in that order, at most `limit`.

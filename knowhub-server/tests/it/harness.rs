@@ -168,7 +168,9 @@ pub(crate) fn config(folder: &TempDir) -> Config {
 pub(crate) fn config_with(folder: &TempDir, flags: &[&str]) -> Config {
     let db = folder.path().join("hub.db");
     let first = ["knowhub-server", "--knowhub-db", db.to_str().unwrap()];
-    Config::parse_from(first.iter().chain(flags))
+    let config = Config::parse_from(first.iter().chain(flags));
+    // Whatever model the environment names stays out of it.
+    Config { llm: llm::Settings::default(), ..config }
 }
 
 /// Returns the folder of an index of a hub in this folder.

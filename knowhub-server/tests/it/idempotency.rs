@@ -77,9 +77,39 @@ impl Watched {
                 |index| json!({ "id": "guide/uv", "title": index.to_string(), "body": "文" }),
             ),
             "/api/reseal" => Box::new(|index| json!({ "org": format!("org{index}") })),
+            _ if route.starts_with("/api/knowledge/") => {
+                return self.of_knowledge(route, count).await;
+            }
             _ => panic!("{route} is missing here: say what it takes, or why it takes no key"),
         };
         (route.to_owned(), (0..count).map(body).collect())
+    }
+}
+
+impl Watched {
+    /// Returns the same for a route that changes stored knowledge.
+    async fn of_knowledge(&self, route: &str, count: usize) -> (String, Vec<Value>) {
+        let mut ids = Vec::new();
+        for index in 0..=count {
+            let body = json!({ "task": "旧的", "content": "内容" });
+            let key = format!("{route} {index}");
+            let stored = self.post(ANN, "/api/knowledge", &key, &body).await;
+            ids.push(stored.body["id"].as_str().unwrap().to_owned());
+        }
+        let id = ids[count].clone();
+        let body = |index: usize| match route.rsplit('/').next() {
+            Some("verify") => json!({ "action": "approve", "verified_by": index.to_string() }),
+            Some("relationships") => json!({ "type": index.to_string(), "target": ids[0] }),
+            Some("batch_verify") => json!({ "knowledge_ids": [ids[index]], "action": "approve" }),
+            Some("batch_update") => {
+                json!({ "feedback_list": [{ "knowledge_id": ids[index], "is_effective": true }] })
+            }
+            Some("batch_delete") => json!([ids[index]]),
+            Some("evaluations") => json!({ "trace_id": index.to_string(), "evaluations": [{
+                "knowledge_id": id, "injected_at_sequence": 1, "eval_status": "helpful" }] }),
+            _ => panic!("{route} is missing here: say what it takes, or why it takes no key"),
+        };
+        (route.replace("{id}", &id), (0..count).map(body).collect())
     }
 }
 

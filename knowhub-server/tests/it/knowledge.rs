@@ -19,9 +19,13 @@ async fn a_record_is_stored_complete() {
     });
     let id = hub.add_knowledge(report.clone()).await;
     let record = hub.get(&format!("/api/knowledge/{id}")).await.body;
-    for field in ["task", "content", "types", "tags", "scopes", "owner", "resource_ids", "source"] {
+    for field in ["task", "content", "types", "tags", "scopes", "owner", "resource_ids"] {
         assert_eq!(record[field], report[field], "{field}");
     }
+    for (field, value) in report["source"].as_object().unwrap() {
+        assert_eq!(&record["source"][field], value, "{field}");
+    }
+    assert_eq!(record["source"]["authenticated_as"], "local");
     assert_eq!(record["id"], id);
     assert_eq!(record["status"], "approved");
     assert_eq!(record["message_id"], "m-1");

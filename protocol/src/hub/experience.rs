@@ -95,6 +95,46 @@ pub struct ExperienceCreated {
     pub id: ExperienceId,
 }
 
+/// Answer to `GET /api/experience/{id}`: a stored experience with all it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Experience {
+    /// Its number, cited as `[experience-N]`.
+    pub id: ExperienceId,
+    /// The resource's common name.
+    pub name: String,
+    /// Its canonical address; empty when it has none.
+    pub url: String,
+    /// What kind of resource.
+    pub category: String,
+    /// The concrete task it was used for.
+    pub task: String,
+    /// 1 to 5; absent when not rated.
+    pub score: Option<u8>,
+    /// What came of it.
+    pub outcome: String,
+    /// The most important advice.
+    pub tips: String,
+    /// A content node that tells more; empty when there is none.
+    pub content_id: String,
+    /// Who reported it, as claimed.
+    pub submitted_by: String,
+    /// Whose token it was reported with.
+    pub authenticated_as: String,
+    /// For whom a delegate reported it, as `im:{contact}`; empty when for nobody else.
+    pub on_behalf_of: String,
+    /// When the hub stored it.
+    pub created_at: Timestamp,
+}
+
+/// Answer to `DELETE /api/experience/{id}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExperienceDeleted {
+    /// Its number, which no other experience gets.
+    pub id: ExperienceId,
+    /// Whether what it said is gone as well.
+    pub erased: bool,
+}
+
 /// Answer to `GET /api/search`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExperienceSearch {

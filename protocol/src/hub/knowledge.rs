@@ -1,5 +1,8 @@
 //! Knowledge records: what was learned, with its verdicts.
 
+mod batch;
+mod change;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +15,16 @@ use super::plain_texts::{PlainTexts, WriteBody};
 use crate::{
     ids::{ContactId, KnowledgeId},
     time::Timestamp,
+};
+
+pub use batch::{
+    BatchDelete, BatchFeedback, BatchResults, BatchUpdate, BatchVerify, EvalStatus, ItemResult,
+    MAX_BATCH_ITEMS, NewEvaluation, NewEvaluations,
+};
+pub use change::{
+    Case, Feedback, KnowledgeDeleted, KnowledgeFeedback, KnowledgePatch, KnowledgeUpdated,
+    MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, NewRelationship, Verified, Verify,
+    VerifyAction,
 };
 
 /// Body of `POST /api/knowledge`.
@@ -64,13 +77,7 @@ impl Body for NewKnowledge {
         check_list("types", &self.types)?;
         check_list("scopes", &self.scopes)?;
         check_list("resource_ids", &self.resource_ids)?;
-        if self.tags.len() > MAX_LIST_ITEMS {
-            return Err(FieldFault::new("tags", format!("more than {MAX_LIST_ITEMS} entries")));
-        }
-        for (name, value) in &self.tags {
-            check_bound("tags", name)?;
-            check_bound(&format!("tags.{name}"), value)?;
-        }
+        check_labels(&self.tags)?;
         self.source.check().map_err(|fault| fault.within("source"))
     }
 }
@@ -89,6 +96,17 @@ impl WriteBody for NewKnowledge {
             .list("source.urls", &self.source.urls)
             .text("source.submitted_by", &self.source.submitted_by)
     }
+}
+
+fn check_labels(tags: &BTreeMap<String, String>) -> Result<(), FieldFault> {
+    if tags.len() > MAX_LIST_ITEMS {
+        return Err(FieldFault::new("tags", format!("more than {MAX_LIST_ITEMS} entries")));
+    }
+    for (name, value) in tags {
+        check_bound("tags", name)?;
+        check_bound(&format!("tags.{name}"), value)?;
+    }
+    Ok(())
 }
 
 fn check_list(field: &str, list: &[String]) -> Result<(), FieldFault> {
@@ -175,6 +193,21 @@ pub enum KnowledgeStatus {
     Checked,
 }
 
+impl KnowledgeStatus {
+    /// Returns the status as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Processing => "processing",
+            Self::DedupPassed => "dedup_passed",
+            Self::Analyzing => "analyzing",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Checked => "checked",
+        }
+    }
+}
+
 /// A stored knowledge record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Knowledge {
@@ -200,6 +233,9 @@ pub struct Knowledge {
     pub eval: Eval,
     /// How far its processing is.
     pub status: KnowledgeStatus,
+    /// Who last approved or rejected it, as claimed; empty when nobody did.
+    #[serde(default)]
+    pub verified_by: String,
     /// How it relates to other records.
     pub relationships: Vec<Relationship>,
     /// The id of the agent message it comes from.
@@ -220,7 +256,13 @@ pub struct Eval {
     pub helpful: u64,
     /// How many found it harmful.
     pub harmful: u64,
-    /// 0 to 1.
+    /// How many found that it has nothing to do with their task.
+    pub irrelevant: u64,
+    /// How many did not use it.
+    pub unused: u64,
+    /// How many found that it made no difference.
+    pub neutral: u64,
+    /// 0 to 1: the share of helpful among helpful and harmful, as if there had been one more of each.
     pub confidence: f64,
     /// The helpful cases, oldest first.
     pub helpful_history: Vec<serde_json::Value>,
@@ -235,6 +277,9 @@ impl Default for Eval {
             score: 3,
             helpful: 0,
             harmful: 0,
+            irrelevant: 0,
+            unused: 0,
+            neutral: 0,
             confidence: 0.5,
             helpful_history: Vec::new(),
             harmful_history: Vec::new(),

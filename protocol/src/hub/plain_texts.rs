@@ -75,6 +75,13 @@ impl<'a> PlainTexts<'a> {
         self
     }
 
+    /// Adds the texts of another part of the same body.
+    #[must_use]
+    pub fn join(mut self, part: Self) -> Self {
+        self.0.extend(part.0);
+        self
+    }
+
     /// Returns each field with its text.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(field, text)| (field.as_ref(), *text))

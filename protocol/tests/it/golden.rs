@@ -49,17 +49,30 @@ const CLIENT_FRAMES: [&str; 9] =
     ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
 const SERVER_FRAMES: [&str; 8] =
     ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
-const BODIES: [&str; 24] = [
+const BODIES: [&str; 39] = [
+    "batch-delete",
+    "batch-results",
+    "batch-update",
+    "batch-verify",
     "content",
     "error",
+    "experience",
     "experience-created",
+    "experience-deleted",
     "experience-search",
+    "feedback-list",
     "knowledge",
     "knowledge-created",
+    "knowledge-deleted",
+    "knowledge-feedback",
+    "knowledge-patch",
     "knowledge-search",
+    "knowledge-updated",
     "new-content",
+    "new-evaluations",
     "new-experience",
     "new-knowledge",
+    "new-relationship",
     "new-resource",
     "receipt",
     "reply-answer",
@@ -74,6 +87,8 @@ const BODIES: [&str; 24] = [
     "resource-reading-bare",
     "resource-stored",
     "resource-versions",
+    "verified",
+    "verify",
 ];
 
 #[test]
@@ -109,28 +124,43 @@ fn server_frames() {
 
 #[test]
 fn bodies() {
+    check_body::<hub::BatchDelete>("body/batch-delete.json");
+    check_body::<hub::BatchResults>("body/batch-results.json");
+    check_body::<hub::BatchUpdate>("body/batch-update.json");
+    check_body::<hub::BatchVerify>("body/batch-verify.json");
     check_body::<hub::Content>("body/content.json");
     check_body::<hub::ErrorBody>("body/error.json");
     check_body::<hub::ExperienceCreated>("body/experience-created.json");
+    check_body::<hub::ExperienceDeleted>("body/experience-deleted.json");
     check_body::<hub::ExperienceSearch>("body/experience-search.json");
-    check_body::<hub::Knowledge>("body/knowledge.json");
+    check_body::<hub::Experience>("body/experience.json");
+    check_body::<hub::Page<hub::Feedback>>("body/feedback-list.json");
     check_body::<hub::KnowledgeCreated>("body/knowledge-created.json");
+    check_body::<hub::KnowledgeDeleted>("body/knowledge-deleted.json");
+    check_body::<hub::KnowledgeFeedback>("body/knowledge-feedback.json");
+    check_body::<hub::KnowledgePatch>("body/knowledge-patch.json");
     check_body::<hub::KnowledgeSearch>("body/knowledge-search.json");
+    check_body::<hub::KnowledgeUpdated>("body/knowledge-updated.json");
+    check_body::<hub::Knowledge>("body/knowledge.json");
     check_body::<hub::NewContent>("body/new-content.json");
+    check_body::<hub::NewEvaluations>("body/new-evaluations.json");
     check_body::<hub::NewExperience>("body/new-experience.json");
     check_body::<hub::NewKnowledge>("body/new-knowledge.json");
+    check_body::<hub::NewRelationship>("body/new-relationship.json");
     check_body::<hub::NewResource>("body/new-resource.json");
     check_body::<Receipt>("body/receipt.json");
     check_body::<ReplyMeta>("body/reply-answer.json");
     check_body::<ReplyMeta>("body/reply-error.json");
     check_body::<hub::Reseal>("body/reseal.json");
     check_body::<hub::Resealed>("body/resealed.json");
-    check_body::<hub::Resource>("body/resource.json");
     check_body::<hub::ResourceDeleted>("body/resource-deleted.json");
     check_body::<hub::Page<hub::ResourceEntry>>("body/resource-list.json");
     check_body::<hub::ResourcePatch>("body/resource-patch.json");
-    check_body::<hub::ResourceReading>("body/resource-reading.json");
     check_body::<hub::ResourceReading>("body/resource-reading-bare.json");
+    check_body::<hub::ResourceReading>("body/resource-reading.json");
     check_body::<hub::ResourceStored>("body/resource-stored.json");
     check_body::<hub::Page<hub::EarlierVersion<hub::Resource>>>("body/resource-versions.json");
+    check_body::<hub::Resource>("body/resource.json");
+    check_body::<hub::Verified>("body/verified.json");
+    check_body::<hub::Verify>("body/verify.json");
 }

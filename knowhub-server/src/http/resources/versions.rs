@@ -7,7 +7,7 @@ use axum::{
 };
 use protocol::{
     ResourceId, Timestamp,
-    hub::{EarlierVersion, FieldFault, Page, Resource},
+    hub::{EarlierVersion, Page, Resource},
 };
 
 use crate::{
@@ -18,18 +18,12 @@ use crate::{
         extract::QueryParams,
         openapi::{NotFound, ReadErrors},
         org_key::OrgKey,
-        params::{FromParams, Paging, Params},
         path::PathId,
+        versions::VersionParams,
     },
     resource,
     store::{RecordKind, VersionFilter},
 };
-
-/// Which earlier versions are asked for.
-pub(in crate::http) struct VersionParams {
-    version: Option<i64>,
-    paging: Paging,
-}
 
 /// Lists what a resource said before, newest first.
 #[utoipa::path(
@@ -72,21 +66,4 @@ pub(in crate::http) async fn list_resource_versions(
     let versions = versions.collect::<Result<_, Error>>()?;
     let private = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Ok((private, axum::Json(paging.page_of(versions, total))))
-}
-
-impl FromParams for VersionParams {
-    fn from_params(params: &Params) -> Result<Self, FieldFault> {
-        let version = params.text("version")?.filter(|text| !text.is_empty());
-        let version = version.map(|text| text.parse().ok().filter(|version| *version > 0));
-        Ok(Self {
-            version: match version {
-                Some(None) => {
-                    return Err(FieldFault::new("version", "must be a whole number from 1"));
-                }
-                Some(version) => version,
-                None => None,
-            },
-            paging: params.paging()?,
-        })
-    }
 }

@@ -3,10 +3,7 @@
 use axum::{Json, extract::State};
 use protocol::{
     ResourceId, Timestamp,
-    hub::{
-        FieldFault, NewResource, ResourceDeleted, ResourcePatch, ResourceStored, SecretText,
-        check_bound,
-    },
+    hub::{NewResource, ResourceDeleted, ResourcePatch, ResourceStored, SecretText},
 };
 
 use super::Stored;
@@ -14,11 +11,11 @@ use crate::{
     http::{
         Error, Handles,
         caller::{Admin, Writer},
+        deletion::DeletionParams,
         etag::IfMatch,
         extract::{IdempotencyKey, JsonBody, QueryParams},
         openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
         org_key::OrgKey,
-        params::{FromParams, Params},
         path::PathId,
     },
     resource::{Edit, KeyDemand, MetadataEdit, SecretEdit},
@@ -129,12 +126,6 @@ fn secret_edit(
     }
 }
 
-/// How a deletion is asked for.
-pub(in crate::http) struct DeletionParams {
-    reason: String,
-    erase: bool,
-}
-
 /// Deletes a resource; its earlier versions stay readable to an admin unless they are erased.
 #[utoipa::path(
     delete, path = "/api/resource/{*id}", tag = "resources",
@@ -166,12 +157,4 @@ pub(in crate::http) async fn delete_resource(
     let deleted = deleted.ok_or_else(|| Error::NoResource { id: id.to_string() })?;
     tracing::info!(resource.id = %id, erased = deleted.erased, "resource deleted");
     Ok(Json(deleted))
-}
-
-impl FromParams for DeletionParams {
-    fn from_params(params: &Params) -> Result<Self, FieldFault> {
-        let reason = params.text("reason")?.unwrap_or_default().to_owned();
-        check_bound("reason", &reason)?;
-        Ok(Self { reason, erase: params.flag("erase")? })
-    }
 }

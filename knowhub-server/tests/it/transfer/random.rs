@@ -115,6 +115,7 @@ fn knowledge() -> impl Strategy<Value = Vec<Line>> {
                     ..Eval::default()
                 },
                 status: KnowledgeStatus::Checked,
+                verified_by: "ann".into(),
                 relationships: vec![],
                 message_id: String::new(),
                 created_at: at,

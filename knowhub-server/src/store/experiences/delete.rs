@@ -1,0 +1,60 @@
+//! Deleting experiences, one at a time.
+
+use protocol::{
+    ExperienceId,
+    hub::{self, ExperienceDeleted},
+};
+use rusqlite::Connection;
+
+use super::{Experience, find};
+use crate::store::{
+    Change, Deletion, Error, RecordKind, Store, resource_names,
+    tombstones::{Dead, find_tombstone, insert_tombstone},
+    versions::{self, keep_version},
+};
+
+/// The one version of an experience, which never changes.
+const ONLY_VERSION: i64 = 1;
+
+impl Store {
+    /// Deletes an experience, and takes it out of the aggregate of its name; nothing when there is none.
+    ///
+    /// What it said stays readable to an admin unless `erase` is set; one that was deleted before can still be erased.
+    pub(crate) async fn delete_experience(
+        &self,
+        id: ExperienceId,
+        deletion: Deletion,
+        erase: bool,
+    ) -> Result<Option<ExperienceDeleted>, Error> {
+        self.write(move |db, changes| {
+            let key = id.to_string();
+            match find(db, id)? {
+                Some(row) => delete(db, changes, row, &deletion)?,
+                None if erase && find_tombstone(db, RecordKind::Experience, &key)?.is_some() => {}
+                None => return Ok(None),
+            }
+            if erase {
+                versions::erase(db, RecordKind::Experience, &key)?;
+            }
+            Ok(Some(ExperienceDeleted { id, erased: erase }))
+        })
+        .await
+    }
+}
+
+fn delete(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    row: Experience,
+    deletion: &Deletion,
+) -> Result<(), Error> {
+    let (id, kind) = (row.id, RecordKind::Experience);
+    db.prepare_cached("DELETE FROM experiences WHERE id = ?1")?.execute([id.0])?;
+    resource_names::uncount_experience(db, &row.report)?;
+    let key = id.to_string();
+    let record = serde_json::to_string(&hub::Experience::from(row)).expect("it is plain JSON");
+    keep_version(db, kind, &key, ONLY_VERSION, &record, deletion.at, &deletion.by)?;
+    let dead = Dead { kind, id: &key, row: id.0, version: ONLY_VERSION };
+    changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Changing knowledge records: edits, decisions, and the one way in which a changed record is written.
+
+use protocol::{
+    KnowledgeId,
+    hub::{BatchResults, Knowledge},
+};
+use rusqlite::{Connection, OptionalExtension, named_params};
+use serde::{Deserialize, Serialize};
+
+use super::{KnowledgeRow, json, read};
+use crate::{
+    knowledge::{Author, Refusal, item_result},
+    store::{
+        Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
+        idempotency, versions::keep_version,
+    },
+};
+
+/// A record as a change left it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Edited {
+    /// Its version now.
+    pub(crate) version: i64,
+    /// What it says now.
+    pub(crate) record: Knowledge,
+}
+
+impl Edited {
+    /// Returns the version and the record.
+    pub(crate) fn into_parts(self) -> (i64, Knowledge) {
+        (self.version, self.record)
+    }
+}
+
+impl From<KnowledgeRow> for Edited {
+    fn from(row: KnowledgeRow) -> Self {
+        Self { version: row.version, record: row.record }
+    }
+}
+
+impl Store {
+    /// Changes one record by `edit`, unless the same request was answered before.
+    pub(crate) async fn update_knowledge(
+        &self,
+        id: KnowledgeId,
+        expected: Expected,
+        author: Author,
+        request: Option<IdempotentRequest>,
+        edit: impl FnOnce(&mut Knowledge) -> Result<(), Refusal> + Send + 'static,
+    ) -> Result<Written<Edited>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), author.now, || {
+                let before = expect(db, id.as_str(), &expected)?;
+                Ok(update(db, changes, before, &author, edit)?.into())
+            })
+        })
+        .await
+    }
+
+    /// Changes each of these records by `edit`; what is refused for one is told, and the others are changed.
+    pub(crate) async fn update_each_knowledge(
+        &self,
+        ids: Vec<String>,
+        author: Author,
+        request: Option<IdempotentRequest>,
+        edit: impl Fn(&mut Knowledge) -> Result<(), Refusal> + Send + 'static,
+    ) -> Result<Written<BatchResults>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), author.now, || {
+                each_once(ids, |id| {
+                    let before = find_row(db, id)?;
+                    update(db, changes, before, &author, &edit)?;
+                    Ok(())
+                })
+            })
+        })
+        .await
+    }
+}
+
+/// Does the work for each id, in order; an id that is named again is refused there.
+pub(super) fn each_once(
+    ids: Vec<String>,
+    mut work: impl FnMut(&str) -> Result<(), Error>,
+) -> Result<BatchResults, Error> {
+    let mut results = Vec::with_capacity(ids.len());
+    for (index, id) in ids.iter().enumerate() {
+        let done = if ids[..index].contains(id) {
+            Err(Refusal::State("named before in this batch, where it was done".to_owned()))
+        } else {
+            refusable(work(id))?
+        };
+        results.push(item_result(id.clone(), done));
+    }
+    Ok(BatchResults { results })
+}
+
+/// Sets a refusal apart from a failure of the store: the one is an item's, the other everybody's.
+pub(super) fn refusable<T>(done: Result<T, Error>) -> Result<Result<T, Refusal>, Error> {
+    match done {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::Knowledge(refusal)) => Ok(Err(refusal)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Finds a record that is about to be changed.
+pub(super) fn find_row(db: &Connection, id: &str) -> Result<KnowledgeRow, Error> {
+    let row = db
+        .prepare_cached("SELECT * FROM knowledge WHERE id = ?1")?
+        .query_row([id], read)
+        .optional()?;
+    row.ok_or_else(|| Refusal::Unknown { id: id.to_owned() }.into())
+}
+
+/// Finds a record that is about to be changed, if it has the version that the caller expects.
+pub(super) fn expect(
+    db: &Connection,
+    id: &str,
+    expected: &Expected,
+) -> Result<KnowledgeRow, Error> {
+    let row = find_row(db, id)?;
+    expected.check(Some(row.version))?;
+    Ok(row)
+}
+
+/// Changes a record by `edit` and writes it.
+pub(super) fn update(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    before: KnowledgeRow,
+    author: &Author,
+    edit: impl FnOnce(&mut Knowledge) -> Result<(), Refusal>,
+) -> Result<KnowledgeRow, Error> {
+    let mut record = before.record.clone();
+    edit(&mut record)?;
+    write(db, changes, before, record, author)
+}
+
+/// Writes what a record says now, as its next version; one that says what it said is not written.
+///
+/// What it said before is kept, unless only its verdicts changed: these are counted, and have a history of their own.
+pub(super) fn write(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    before: KnowledgeRow,
+    mut record: Knowledge,
+    author: &Author,
+) -> Result<KnowledgeRow, Error> {
+    if record == before.record {
+        return Ok(before);
+    }
+    let judged = Knowledge { eval: record.eval.clone(), ..before.record.clone() };
+    if record != judged {
+        keep(db, &before, author)?;
+    }
+    record.updated_at = author.now;
+    let row =
+        KnowledgeRow { row: before.row, seq: next_seq(db)?, version: before.version + 1, record };
+    overwrite(db, &row)?;
+    changes.push(Change::Knowledge(Box::new(row.clone())));
+    Ok(row)
+}
+
+/// Keeps what a record says, before it is changed or deleted.
+pub(super) fn keep(db: &Connection, row: &KnowledgeRow, author: &Author) -> rusqlite::Result<()> {
+    keep_version(
+        db,
+        RecordKind::Knowledge,
+        row.record.id.as_str(),
+        row.version,
+        &json(&row.record),
+        author.now,
+        &author.name,
+    )
+}
+
+fn overwrite(db: &Connection, row: &KnowledgeRow) -> rusqlite::Result<()> {
+    let record = &row.record;
+    db.prepare_cached(
+        "UPDATE knowledge SET seq = :seq, version = :version, task = :task, content = :content,
+             types = :types, tags = :tags, scopes = :scopes, owner = :owner,
+             resource_ids = :resource_ids, eval = :eval, status = :status,
+             verified_by = :verified_by, relationships = :relationships, updated_at = :updated_at
+         WHERE row = :row",
+    )?
+    .execute(named_params! {
+        ":row": row.row,
+        ":seq": row.seq,
+        ":version": row.version,
+        ":task": record.task,
+        ":content": record.content,
+        ":types": json(&record.types),
+        ":tags": json(&record.tags),
+        ":scopes": json(&record.scopes),
+        ":owner": record.owner,
+        ":resource_ids": json(&record.resource_ids),
+        ":eval": json(&record.eval),
+        ":status": record.status.as_str(),
+        ":verified_by": record.verified_by,
+        ":relationships": json(&record.relationships),
+        ":updated_at": record.updated_at.as_millis(),
+    })?;
+    Ok(())
+}

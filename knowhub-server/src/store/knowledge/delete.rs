@@ -1,0 +1,125 @@
+//! Deleting knowledge records, with what others say of them.
+
+use std::collections::BTreeSet;
+
+use protocol::{
+    KnowledgeId,
+    hub::{BatchResults, Knowledge, KnowledgeDeleted},
+};
+use rusqlite::Connection;
+
+use super::{
+    KnowledgeRow,
+    change::{each_once, expect, find_row, keep, refusable, update},
+};
+use crate::{
+    knowledge::{Author, forget},
+    store::{
+        Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
+        idempotency,
+        tombstones::{Dead, find_tombstone, insert_tombstone},
+        versions,
+    },
+};
+
+impl Store {
+    /// Deletes a record; what it ever said stays readable to an admin unless `erase` is set.
+    ///
+    /// One that was deleted before can still be erased.
+    pub(crate) async fn delete_knowledge(
+        &self,
+        id: KnowledgeId,
+        expected: Expected,
+        deletion: Deletion,
+        erase: bool,
+    ) -> Result<KnowledgeDeleted, Error> {
+        self.write(move |db, changes| {
+            let version = match refusable(expect(db, id.as_str(), &expected))? {
+                Ok(row) => {
+                    let version = row.version;
+                    delete(db, changes, row, &deletion)?;
+                    version
+                }
+                Err(unknown) => {
+                    let deleted =
+                        find_tombstone(db, RecordKind::Knowledge, id.as_str())?.filter(|_| erase);
+                    deleted.ok_or(Error::Knowledge(unknown))?
+                }
+            };
+            if erase {
+                erase_all(db, &id)?;
+            }
+            Ok(KnowledgeDeleted { id, version, erased: erase })
+        })
+        .await
+    }
+
+    /// Deletes each of these records and no other, unless the same request was answered before.
+    pub(crate) async fn delete_each_knowledge(
+        &self,
+        ids: Vec<String>,
+        deletion: Deletion,
+        request: Option<IdempotentRequest>,
+    ) -> Result<Written<BatchResults>, Error> {
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), deletion.at, || {
+                each_once(ids, |id| {
+                    let row = find_row(db, id)?;
+                    delete(db, changes, row, &deletion)
+                })
+            })
+        })
+        .await
+    }
+}
+
+fn delete(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    row: KnowledgeRow,
+    deletion: &Deletion,
+) -> Result<(), Error> {
+    let author = Author { name: deletion.by.clone(), now: deletion.at };
+    keep(db, &row, &author)?;
+    db.prepare_cached("DELETE FROM knowledge WHERE row = ?1")?.execute([row.row])?;
+    let id = &row.record.id;
+    let dead =
+        Dead { kind: RecordKind::Knowledge, id: id.as_str(), row: row.row, version: row.version };
+    changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
+    forget_everywhere(db, changes, &row.record, &author)
+}
+
+/// Ends the relations that others have with a deleted record; they would lead nowhere.
+fn forget_everywhere(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    deleted: &Knowledge,
+    author: &Author,
+) -> Result<(), Error> {
+    let others: BTreeSet<&KnowledgeId> =
+        deleted.relationships.iter().map(|one| &one.target).collect();
+    for other in others {
+        // One that is gone itself has nothing to forget.
+        if let Ok(row) = refusable(find_row(db, other.as_str()))? {
+            update(db, changes, row, author, |record| {
+                forget(record, &deleted.id);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes for good whatever a deleted record ever said, and what was said of it.
+fn erase_all(db: &Connection, id: &KnowledgeId) -> Result<(), Error> {
+    versions::erase(db, RecordKind::Knowledge, id.as_str())?;
+    for statement in [
+        "DELETE FROM feedback WHERE knowledge_id = ?1",
+        "DELETE FROM evaluations WHERE knowledge_id = ?1",
+        // Answers that are kept for whoever repeats a write of this record hold the record.
+        "DELETE FROM idempotent_answers WHERE instr(scope, '/api/knowledge/' || ?1) > 0",
+    ] {
+        db.prepare_cached(statement)?.execute([id.as_str()])?;
+    }
+    Ok(())
+}

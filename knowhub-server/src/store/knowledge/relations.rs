@@ -1,0 +1,67 @@
+//! Relations between two records, written on both or on neither.
+
+use protocol::{
+    KnowledgeId,
+    hub::{FieldFault, Knowledge, NewRelationship},
+};
+
+use super::change::{Edited, expect, find_row, refusable, write};
+use crate::{
+    knowledge::{self, Author, Refusal},
+    store::{Error, Expected, IdempotentRequest, Store, Written, idempotency},
+};
+
+impl Store {
+    /// Relates a record to another and the other to it, unless the same request was answered before.
+    pub(crate) async fn insert_relationship(
+        &self,
+        id: KnowledgeId,
+        relationship: NewRelationship,
+        expected: Expected,
+        author: Author,
+        request: Option<IdempotentRequest>,
+    ) -> Result<Written<Edited>, Error> {
+        self.change_both(id, relationship, expected, author, request, knowledge::relate).await
+    }
+
+    /// Ends a relation on both records.
+    pub(crate) async fn delete_relationship(
+        &self,
+        id: KnowledgeId,
+        relationship: NewRelationship,
+        expected: Expected,
+        author: Author,
+    ) -> Result<Written<Edited>, Error> {
+        self.change_both(id, relationship, expected, author, None, knowledge::part).await
+    }
+
+    async fn change_both(
+        &self,
+        id: KnowledgeId,
+        relationship: NewRelationship,
+        expected: Expected,
+        author: Author,
+        request: Option<IdempotentRequest>,
+        change: impl FnOnce(&mut Knowledge, &mut Knowledge, &str) -> Result<(), Refusal>
+        + Send
+        + 'static,
+    ) -> Result<Written<Edited>, Error> {
+        let NewRelationship { kind, target } = relationship;
+        self.write(move |db, changes| {
+            idempotency::once(db, request.as_ref(), author.now, || {
+                let before = expect(db, id.as_str(), &expected)?;
+                let other = refusable(find_row(db, target.as_str()))?.map_err(of_target)?;
+                let (mut record, mut target) = (before.record.clone(), other.record.clone());
+                change(&mut record, &mut target, &kind)?;
+                let row = write(db, changes, before, record, &author)?;
+                write(db, changes, other, target, &author)?;
+                Ok(row.into())
+            })
+        })
+        .await
+    }
+}
+
+fn of_target(unknown: Refusal) -> Refusal {
+    Refusal::Invalid(FieldFault::new("target", unknown.to_string()))
+}
