@@ -64,7 +64,7 @@ impl Watched {
     }
 
     /// Returns a path of this route and `count` different bodies that it takes.
-    fn requests(route: &str, count: usize) -> (String, Vec<Value>) {
+    async fn requests(&self, route: &str, count: usize) -> (String, Vec<Value>) {
         let body: Box<dyn Fn(usize) -> Value> = match route {
             "/api/experience" => {
                 Box::new(|index| json!({ "name": "uv", "task": index.to_string() }))
@@ -124,7 +124,7 @@ async fn every_write_is_done_once_under_its_key() {
     assert!(routes.len() >= 2, "{routes:?}");
     for route in &routes {
         // The same key on every route: each holds for its own path only.
-        let (path, bodies) = Watched::requests(route, 2);
+        let (path, bodies) = watched.requests(route, 2).await;
         let before = watched.commits();
         let first = watched.post(ANN, &path, "k", &bodies[0]).await;
         assert!(first.status.is_success() && !is_replay(&first), "{route}: {first:?}");
@@ -150,7 +150,7 @@ async fn every_write_is_done_once_under_its_key() {
 async fn a_refused_write_leaves_its_key_free() {
     let watched = Watched::start().await;
     for route in &watched.routes().await {
-        let (path, bodies) = Watched::requests(route, 1);
+        let (path, bodies) = watched.requests(route, 1).await;
         let refused = watched.post(ANN, &path, "k", &json!([])).await;
         assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{route}: {refused:?}");
         let written = watched.post(ANN, &path, "k", &bodies[0]).await;
@@ -163,7 +163,7 @@ async fn a_refused_write_leaves_its_key_free() {
 async fn repeats_at_the_same_time_write_once() {
     let watched = Watched::start().await;
     for route in &watched.routes().await {
-        let (path, bodies) = Watched::requests(route, 1);
+        let (path, bodies) = watched.requests(route, 1).await;
         let repeats = (0..32).map(|_| watched.post(ANN, &path, "k", &bodies[0]));
         let answers = join_all(repeats).await;
         assert!(answers[0].status.is_success(), "{route}: {:?}", answers[0]);
