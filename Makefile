@@ -30,7 +30,9 @@ test: ## Build everything, fetch the peers, run all tests
 # Without a sanitizer the pinned compiler can do it: the code is safe Rust, and a broken promise panics.
 fuzz: $(FUZZER) ## Search for input that breaks a promise, FUZZ_SECONDS (60) a target
 	@for target in $$($(FUZZER) list); do \
-		$(FUZZER) run --sanitizer none $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+		mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
+		$(FUZZER) run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target \
+			-- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 
 demo: build ## Load the examples into a scratch store and ask five questions
