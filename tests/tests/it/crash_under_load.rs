@@ -50,8 +50,8 @@ impl Ledger {
 }
 
 impl Write {
-    /// Returns what a writer writes at its turn `index`, after `last`.
-    fn next(writer: usize, index: usize, last: Option<&Self>) -> Self {
+    /// Returns what a writer writes at its turn `index`, after the answer `last`.
+    fn next(writer: usize, index: usize, last: &Value) -> Self {
         let name = format!("tool-{writer}");
         let key = MessageId::random().to_string();
         let text = format!("{WORD} {key}");
@@ -61,15 +61,22 @@ impl Write {
             key: key.clone(),
             body,
         };
-        match (index % 5, last) {
-            (0, _) => {
-                let score = index / 5 % 5 + 1;
+        let id = last["id"].as_str().unwrap_or_default();
+        match index % 6 {
+            0 => {
+                let score = index / 6 % 5 + 1;
                 post("/api/experience", json!({ "name": name, "task": text, "score": score }))
             }
-            (1, _) => post("/api/knowledge", json!({ "task": text, "content": name })),
-            (4, Some(Self { body, .. })) => Self {
+            1 => post("/api/knowledge", json!({ "task": text, "content": name })),
+            2 => Self {
+                method: Method::PUT,
+                path: format!("/api/knowledge/{id}"),
+                key,
+                body: json!({ "add_helpful_case": { "reason": text } }),
+            },
+            5 => Self {
                 method: Method::DELETE,
-                path: format!("/api/resource/{}", body["id"].as_str().unwrap()),
+                path: format!("/api/resource/{id}"),
                 key,
                 body: Value::Null,
             },
@@ -83,17 +90,18 @@ async fn send(client: &Client, api: &str, write: &Write) -> Option<(Value, bool)
     let request = client.request(write.method.clone(), format!("{api}{}", write.path));
     let request = match write.method {
         Method::POST => request.header("idempotency-key", &write.key).json(&write.body),
+        Method::PUT => request.json(&write.body),
         _ => request,
     };
     let answer = request.send().await.ok()?;
     let status = answer.status();
     let is_replay = answer.headers().contains_key("idempotent-replay");
     let body = answer.json().await.ok()?;
-    // A deletion that is sent again finds nothing any more.
-    let is_done = if write.method == Method::POST {
-        status == StatusCode::CREATED
-    } else {
-        status == StatusCode::OK || status == StatusCode::NOT_FOUND
+    let is_done = match write.method {
+        Method::POST => status == StatusCode::CREATED,
+        // A deletion that is sent again finds nothing any more.
+        Method::DELETE => status == StatusCode::OK || status == StatusCode::NOT_FOUND,
+        _ => status == StatusCode::OK,
     };
     assert!(is_done, "{write:?}: {status} {body}");
     Some((body, is_replay))
@@ -101,14 +109,14 @@ async fn send(client: &Client, api: &str, write: &Write) -> Option<(Value, bool)
 
 /// Writes until the hub is gone.
 async fn write_on(client: Client, api: String, ledger: Arc<Ledger>, writer: usize) {
-    let mut last = None;
+    let mut last = Value::Null;
     for index in 0.. {
-        let write = Write::next(writer, index, last.as_ref());
-        match send(&client, &api, &write).await {
-            Some((answer, _)) => ledger.acknowledge(write.clone(), answer),
-            None => return ledger.unanswered.lock().unwrap().push(write),
-        }
-        last = Some(write);
+        let write = Write::next(writer, index, &last);
+        let Some((answer, _)) = send(&client, &api, &write).await else {
+            return ledger.unanswered.lock().unwrap().push(write);
+        };
+        last.clone_from(&answer);
+        ledger.acknowledge(write, answer);
     }
 }
 
@@ -131,6 +139,8 @@ struct Expected<'a> {
     names: BTreeMap<&'a str, (u64, u64)>,
     /// Ids of records, each with its task.
     knowledge: Vec<(&'a str, &'a Value)>,
+    /// Ids of records that were judged helpful.
+    helpful: BTreeSet<&'a str>,
     resources: BTreeSet<&'a str>,
     deleted: BTreeSet<&'a str>,
 }
@@ -152,6 +162,9 @@ impl<'a> Expected<'a> {
                 }
                 "/api/resource" => {
                     expected.resources.insert(write.body["id"].as_str().unwrap());
+                }
+                path if write.method == Method::PUT => {
+                    expected.helpful.insert(path.strip_prefix("/api/knowledge/").unwrap());
                 }
                 path => {
                     expected.deleted.insert(path.strip_prefix("/api/resource/").unwrap());
@@ -192,6 +205,9 @@ async fn check(client: &Client, api: &str, all: &[(Write, Value)], latest: &[(Wr
     for (id, task) in &latest_expected.knowledge {
         let record = get(client, api, &format!("/api/knowledge/{id}"), &[]).await.unwrap();
         assert_eq!(record["task"], **task);
+        // Feedback has no key: sent again without an answer, it may count twice.
+        let helpful = record["eval"]["helpful"].as_u64().unwrap();
+        assert_eq!(helpful > 0, expected.helpful.contains(id), "{record}");
     }
     for id in &latest_expected.resources {
         assert!(get(client, api, &format!("/api/content/{id}"), &[]).await.is_some(), "{id}");
