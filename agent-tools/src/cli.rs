@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - `ask`, `upload`, `search`, `experience`, `export`, `import`, `contacts`, `doctor`: one command each.
+//! - `ask`, `upload`, `search`, `experience`, `export`, `import`, `contacts`, `reseal`, `doctor`: one command each.
 //! - `items`: reads the files that commands take.
 //! - `progress`: how far a long command is, for a person who waits.
 //! - `outcome`: what a command gives back, for people and for programs.
@@ -18,6 +18,7 @@ mod import;
 mod items;
 mod outcome;
 mod progress;
+mod reseal;
 mod search;
 mod upload;
 
@@ -96,6 +97,7 @@ enum Command {
     Export(export::Export),
     Import(import::Import),
     Contacts(contacts::Contacts),
+    Reseal(reseal::ResealSecrets),
     Doctor(doctor::Doctor),
 }
 
@@ -133,6 +135,7 @@ impl Cli {
             Command::Export(export) => export.run(&context).await,
             Command::Import(import) => import.run(&context).await,
             Command::Contacts(contacts) => contacts.run(&context).await,
+            Command::Reseal(reseal) => reseal.run(&context).await,
             Command::Doctor(doctor) => Ok(doctor.run(&context, origins).await),
         };
         context.close().await;

@@ -2,6 +2,7 @@
 
 mod error;
 mod query;
+mod resources;
 mod transfer;
 
 pub use error::Error;

@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use protocol::hub::{FieldFault, WriteBody};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroize;
 
 use super::{
     Error,
@@ -60,11 +61,14 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
             return Err(Error::NotJson);
         }
         let allows_secrets = allows_likely_secret(request.headers()).map_err(Error::Invalid)?;
-        let bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
+        let mut bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
             .await
             .map_err(|_| Error::Late)??;
-        let body = parse(&bytes)?;
+        let body = parse(&bytes);
+        // It may hold a secret, whose only copies from here on wipe themselves.
+        bytes.zeroize();
         drop(bytes);
+        let body = body?;
         let (body, found) = look_for_secrets(body).await?;
         match found {
             Some(found) if allows_secrets => {
@@ -81,8 +85,12 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
 /// Reads a body from its JSON, whose values may take many times the memory and live only here.
 fn parse<T: WriteBody>(bytes: &[u8]) -> Result<T, Error> {
     // Broken JSON and a wrong field are different faults, so they are told apart here.
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
-    T::from_value(&value).map_err(Error::Invalid)
+    let mut value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
+    let body = T::from_value(&value).map_err(Error::Invalid);
+    if let Some(serde_json::Value::String(secret)) = value.get_mut("secure_body") {
+        secret.zeroize();
+    }
+    body
 }
 
 /// Looks through the plain texts of a body, long ones where they hold up nobody.
