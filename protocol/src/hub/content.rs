@@ -19,14 +19,17 @@ pub struct NewContent {
     pub id: ResourceId,
     /// Its title.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub title: String,
     /// The Markdown itself; images by URL.
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
     pub body: String,
     /// Its place among its siblings, smallest first.
     #[serde(default)]
     pub sort_order: i64,
     /// Who submits it, as claimed.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub submitted_by: String,
     /// The contact for whom a delegate submits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

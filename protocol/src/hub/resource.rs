@@ -37,9 +37,11 @@ pub struct NewResource {
     pub id: ResourceId,
     /// Its title.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub title: String,
     /// What everybody may read and find.
     #[serde(default)]
+    #[schema(max_length = 100_000)]
     pub body: String,
     /// What only the org's key opens; absent or `[ENCRYPTED]` leaves it unchanged, empty text removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +57,7 @@ pub struct NewResource {
     pub sort_order: i64,
     /// Who submits it, as claimed.
     #[serde(default)]
+    #[schema(max_length = 2_000)]
     pub submitted_by: String,
     /// The contact for whom a delegate submits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,9 +90,11 @@ impl WriteBody for NewResource {
 pub struct ResourcePatch {
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2_000)]
     pub title: Option<String>,
     /// What everybody may read and find.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 100_000)]
     pub body: Option<String>,
     /// What only the org's key opens; `[ENCRYPTED]` leaves it unchanged, empty text removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +110,7 @@ pub struct ResourcePatch {
     pub sort_order: Option<i64>,
     /// Who submits it, as claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2_000)]
     pub submitted_by: Option<String>,
     /// The contact for whom a delegate submits it.
     #[serde(skip_serializing_if = "Option::is_none")]

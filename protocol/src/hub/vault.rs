@@ -15,6 +15,7 @@ use crate::ids::ResourceId;
 pub struct Reseal {
     /// Only secrets of this org; all orgs when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2_000)]
     pub org: Option<String>,
 }
 
