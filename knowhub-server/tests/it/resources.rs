@@ -199,6 +199,35 @@ async fn a_prefix_is_a_path_and_no_pattern() {
 }
 
 #[tokio::test]
+async fn a_search_finds_titles_and_bodies_but_no_secret() {
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let hub = TestHub::with_flags(&["--org-keys", &format!("acme:{key}")]).await;
+    for body in [
+        json!({ "id": "acme/login", "title": "登录 Login", "secure_body": "zanzibar" }),
+        json!({ "id": "acme/retry", "body": "retry with backoff", "content_type": "code" }),
+        json!({ "id": "other/retry", "body": "never retry" }),
+    ] {
+        assert_eq!(hub.post("/api/resource", &body).await.status, StatusCode::CREATED);
+    }
+    for (params, expected) in [
+        (&[("q", "登录")][..], &["acme/login"][..]),
+        (&[("q", "zanzibar")], &[]),
+        (&[("q", "retry"), ("prefix", "acme")], &["acme/retry"]),
+        (&[("q", "retry"), ("content_type", "text")], &["other/retry"]),
+    ] {
+        let found = hub.find("/api/resource", params).await.body;
+        assert_eq!(strings(&found["results"], "id"), expected, "{params:?}");
+        assert_eq!(found["total"], expected.len());
+    }
+    hub.call(Method::DELETE, "/api/resource/acme/retry", &[], None).await;
+    let found = hub.find("/api/resource", &[("q", "retry")]).await.body;
+    assert_eq!(strings(&found["results"], "id"), ["other/retry"], "what is deleted is not found");
+    let blank = hub.find("/api/resource", &[("q", " ")]).await;
+    assert_eq!(blank.body["error"]["field"], "q", "{blank:?}");
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn nobody_overwrites_what_they_have_not_read() {
     let hub = TestHub::start().await;
     let body = |text: &str| json!({ "id": "notes", "body": text });
