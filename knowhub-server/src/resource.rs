@@ -1,5 +1,7 @@
 //! What a write makes of a stored resource, and how a resource is shown; pure values.
 
+use std::fmt::Write;
+
 use protocol::{
     ResourceId, Timestamp,
     hub::{self, ContentType, FieldFault, Metadata, SEALED_PLACEHOLDER, SecretText},
@@ -131,12 +133,11 @@ impl Edit {
 impl SecretEdit {
     fn apply(self, before: &str) -> Result<String, Refusal> {
         match self {
-            Self::Keep => Ok(before.to_owned()),
             Self::KeepSealed if before.is_empty() => Err(Refusal::Field(FieldFault::new(
                 "secure_body",
                 format!("{SEALED_PLACEHOLDER} means unchanged, and there is no sealed secret"),
             ))),
-            Self::KeepSealed => Ok(before.to_owned()),
+            Self::Keep | Self::KeepSealed => Ok(before.to_owned()),
             Self::Remove => Ok(String::new()),
             Self::Replace(cell) => Ok(cell),
         }
@@ -181,7 +182,11 @@ fn blank(id: ResourceId, now: Timestamp) -> Resource {
 
 /// Returns the sha256 of a body's UTF-8 bytes, in hex.
 pub(crate) fn content_hash(body: &str) -> String {
-    Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(body.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 impl Resource {

@@ -111,7 +111,7 @@ impl Error {
             Self::BrokenJson(_) | Self::BrokenBody => {
                 (StatusCode::BAD_REQUEST, ErrorCode::BadRequest)
             }
-            Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+            Self::Invalid(_) | Self::NoSealingKey(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
             Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge),
             Self::NotJson | Self::NotImportable => {
@@ -128,7 +128,6 @@ impl Error {
             Self::Denied(_) | Self::NotShown(vault::ShowError::Refused(_)) => {
                 (StatusCode::FORBIDDEN, ErrorCode::Forbidden)
             }
-            Self::NoSealingKey(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
             Self::NotShown(vault::ShowError::Damaged(_)) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::DamagedSecret)
             }

@@ -198,7 +198,8 @@ fn merge(body: &mut Value, more: Value) {
     body.extend(more);
 }
 
-fn encoded(value: &str) -> String {
+/// Returns the text with every byte percent-encoded.
+pub(crate) fn encoded(value: &str) -> String {
     let mut encoded = String::new();
     for byte in value.bytes() {
         write!(encoded, "%{byte:02X}").unwrap();

@@ -6,11 +6,7 @@ use axum::http::{Method, StatusCode};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
 
-use crate::harness::{TestHub, strings};
-
-fn encoded(id: &str) -> String {
-    id.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
+use crate::harness::{TestHub, encoded, strings};
 
 async fn all_ids(hub: &TestHub) -> BTreeSet<String> {
     strings(&hub.get("/api/resource?page_size=100").await.body["results"], "id")

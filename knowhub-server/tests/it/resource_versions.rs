@@ -28,7 +28,7 @@ async fn every_version_stays_readable() {
     }
     let (one, two) = ((1, "one".to_owned()), (2, "two".to_owned()));
     assert_eq!(versions(&hub, "").await, [two.clone(), one.clone()]);
-    assert_eq!(versions(&hub, "?version=1").await, [one.clone()]);
+    assert_eq!(versions(&hub, "?version=1").await, std::slice::from_ref(&one));
     assert_eq!(versions(&hub, "?page=2&page_size=1").await, [one]);
     assert_eq!(versions(&hub, "?version=9").await, []);
     for (query, field) in

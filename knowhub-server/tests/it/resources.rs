@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{TestHub, strings};
+use crate::harness::{TestHub, encoded, strings};
 
 #[tokio::test]
 async fn a_resource_is_stored_complete() {
@@ -86,8 +86,7 @@ async fn any_text_may_be_a_name() {
         "'; DROP TABLE resources; --",
     ] {
         hub.add_experience(json!({ "name": name })).await;
-        let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let read = hub.get(&format!("/api/resource/{encoded}")).await;
+        let read = hub.get(&format!("/api/resource/{}", encoded(name))).await;
         assert_eq!((read.status, &read.body["name"]), (StatusCode::OK, &json!(name)), "{name}");
     }
     for absent in ["nothing", "100%25", "%20", "a/b"] {
