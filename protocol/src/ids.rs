@@ -147,7 +147,7 @@ text_id!(
     "a path of up to 512 bytes: segments separated by /, none empty, . or .., without white space, control characters, [ ] or \\",
     [
         max_length = 512,
-        pattern = r"^(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f]+(/(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f]+)*$"
+        pattern = r"^(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f-\x9f]+(/(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f-\x9f]+)*$"
     ],
     |text| text.len() <= 512
         && text.split('/').all(|part| !matches!(part, "" | "." | ".."))

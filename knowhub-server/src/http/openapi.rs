@@ -2,8 +2,8 @@
 
 mod errors;
 
-use axum::Router;
-use protocol::hub::{ErrorBody, TagFilter};
+use axum::{Router, http::header};
+use protocol::hub::{ErrorBody, ResourcePrefix, TagFilter};
 use service::http::REQUEST_ID;
 use utoipa::{
     OpenApi,
@@ -12,7 +12,7 @@ use utoipa::{
         header::HeaderBuilder,
         path::{Operation, ParameterBuilder, ParameterIn, PathItem},
         response::Response,
-        schema::{ObjectBuilder, Schema, Type},
+        schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
@@ -31,6 +31,9 @@ const PAGE_PATH: &str = "/docs";
 /// The name under which the document speaks of access tokens.
 const TOKEN_SCHEME: &str = "token";
 
+/// `*`, or a list of entity tags.
+const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[^",]*"( *, *(W/)?"[^",]*")*)$"#;
+
 /// The head of the document; the paths come from the router.
 #[derive(OpenApi)]
 #[openapi(
@@ -40,7 +43,7 @@ const TOKEN_SCHEME: &str = "token";
                        what was learned, and the content worth keeping.\n\n\
                        Fields that a schema does not name are ignored."
     ),
-    components(schemas(ErrorBody, TagFilter)),
+    components(schemas(ErrorBody, ResourcePrefix, TagFilter)),
     tags(
         (name = "experiences", description = "What happened when somebody used a resource"),
         (name = "knowledge", description = "What was learned, and what its users found"),
@@ -68,6 +71,7 @@ fn complete(document: &mut openapi::OpenApi) {
     components.add_security_scheme(TOKEN_SCHEME, SecurityScheme::Http(token));
     document.security =
         Some(vec![SecurityRequirement::new(TOKEN_SCHEME, [""; 0]), SecurityRequirement::default()]);
+    components.schemas.values_mut().for_each(allow_absent_flattened);
     for item in document.paths.paths.values_mut() {
         for (method, operation) in operations(item) {
             if matches!(method, HttpMethod::Post | HttpMethod::Put) {
@@ -76,7 +80,37 @@ fn complete(document: &mut openapi::OpenApi) {
             if takes_json(operation) {
                 allow_likely_secrets(operation);
             }
+            describe_if_match(operation);
             describe_headers(operation);
+        }
+    }
+}
+
+/// Mends a flattened field that may be absent: its schema says that the whole object is null then.
+fn allow_absent_flattened(schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::AllOf(parts)) = schema else { return };
+    for part in &mut parts.items {
+        let RefOr::T(Schema::OneOf(choices)) = part else { continue };
+        let present = choices.items.drain(..).filter(|choice| !is_null(choice));
+        let choices = present.fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        let absent = ObjectBuilder::new().schema_type(Type::Object);
+        *part = Schema::from(choices.item(absent)).into();
+    }
+}
+
+fn is_null(schema: &RefOr<Schema>) -> bool {
+    let null = SchemaType::Type(Type::Null);
+    matches!(schema, RefOr::T(Schema::Object(object)) if object.schema_type == null)
+}
+
+/// Says what an `If-Match` looks like, for the handlers that take one.
+fn describe_if_match(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter
+            && parameter.name == header::IF_MATCH.as_str()
+        {
+            let tags = ObjectBuilder::new().schema_type(Type::String).pattern(Some(ENTITY_TAGS));
+            parameter.schema = Some(Schema::from(tags).into());
         }
     }
 }

@@ -19,3 +19,12 @@ pub struct TagValue(String);
 #[schema(pattern = r"^\s*$|^[^,:\\]*:[^,\\]*$")]
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct TagFilter(String);
+
+/// A resource id with those below it; all when it is empty.
+#[derive(ToSchema)]
+#[schema(
+    max_length = 513,
+    pattern = r"^((?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f-\x9f]+(/(?!\.{1,2}(/|$))[^/\s\[\]\\\x00-\x1f\x7f-\x9f]+)*/?)?$"
+)]
+#[expect(dead_code, reason = "only its derived schema is used")]
+pub struct ResourcePrefix(String);

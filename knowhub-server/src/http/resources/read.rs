@@ -7,8 +7,11 @@ use axum::{
     response::IntoResponse,
 };
 use protocol::{
-    ResourceId, Timestamp,
-    hub::{self, ContentType, DemandKind, FieldFault, Page, ResourceEntry, ResourceReading},
+    Timestamp,
+    hub::{
+        self, ContentType, DemandKind, FieldFault, Page, ResourceEntry, ResourcePrefix,
+        ResourceReading,
+    },
 };
 
 use crate::{
@@ -102,7 +105,7 @@ pub(in crate::http) struct ResourceList {
     get, path = "/api/resource", tag = "resources",
     params(
         ("q" = Option<String>, Query, description = "Words or a question"),
-        ("prefix" = Option<ResourceId>, Query, description = "Only this id and those below it"),
+        ("prefix" = Option<ResourcePrefix>, Query, description = "Only this id and those below it"),
         ("content_type" = Option<ContentType>, Query, description = "Only this type"),
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
         ("page_size" = Option<u8>, Query, description = "Resources of a page", minimum = 1, maximum = 100),
@@ -147,7 +150,7 @@ impl FromParams for ResourceList {
 }
 
 fn content_type(params: &Params) -> Result<Option<ContentType>, FieldFault> {
-    let name = params.text("content_type")?.filter(|name| !name.is_empty());
+    let name = params.text("content_type")?;
     name.map(|name| serde_json::from_value(name.into()))
         .transpose()
         .map_err(|_| FieldFault::new("content_type", "must be text, code, credential or cookie"))
