@@ -109,7 +109,10 @@ fn describe_if_match(operation: &mut Operation) {
         if let RefOr::T(parameter) = parameter
             && parameter.name == header::IF_MATCH.as_str()
         {
-            let tags = ObjectBuilder::new().schema_type(Type::String).pattern(Some(ENTITY_TAGS));
+            let tags = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .pattern(Some(ENTITY_TAGS))
+                .examples(["\"3\""]);
             parameter.schema = Some(Schema::from(tags).into());
         }
     }

@@ -22,7 +22,7 @@ pub struct NewContent {
     #[schema(max_length = 2_000)]
     pub title: String,
     /// The Markdown itself; images by URL.
-    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"[^\s\x85]")]
     pub body: String,
     /// Its place among its siblings, smallest first.
     #[serde(default)]

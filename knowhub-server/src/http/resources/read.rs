@@ -104,7 +104,7 @@ pub(in crate::http) struct ResourceList {
 #[utoipa::path(
     get, path = "/api/resource", tag = "resources",
     params(
-        ("q" = Option<String>, Query, description = "Words or a question"),
+        ("q" = Option<String>, Query, description = "Words or a question", min_length = 1, max_length = 4_000, pattern = r"[^\s\x85]"),
         ("prefix" = Option<ResourcePrefix>, Query, description = "Only this id and those below it"),
         ("content_type" = Option<ContentType>, Query, description = "Only this type"),
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
