@@ -16,6 +16,17 @@
 //!
 //! One thread writes; what waits for it is committed together, and nobody gets an answer before the commit.
 //! Readers are separate read-only connections that neither block nor are blocked.
+//! # What an engine has to give
+//!
+//! Another engine stands behind this same interface when it gives, with every method async and every type our own:
+//!
+//! - transactions that are on disk before [`Store::write`] returns, several writes committed together, one undone alone;
+//! - a change sequence in commit order: `seq` of a row is drawn within its transaction, and is told to `publish` before its writer gets its answer;
+//! - reads that see only what was committed, and never wait for a writer;
+//! - one snapshot over all tables for as long as an export reads ([`Snapshot`]);
+//! - idempotent answers in the transaction of the write that they answer;
+//! - keys of experiences that are never used twice.
+//!
 //! All SQL of the hub stands below this module, and no type of the engine leaves it.
 
 mod backup;

@@ -168,7 +168,7 @@ fn text(report: &ImportReport) -> String {
         count => format!(
             "experience-{} to experience-{} are experience-{} and so on here",
             run.from,
-            run.from.0 + count as i64 - 1,
+            run.from.0 + count.cast_signed() - 1,
             run.to
         ),
     });

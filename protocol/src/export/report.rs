@@ -112,8 +112,8 @@ impl ImportReport {
     /// Notes that experience `from` of the export is `to` here.
     pub fn add_renumbered(&mut self, from: ExperienceId, to: ExperienceId) {
         if let Some(run) = self.renumbered.last_mut()
-            && from.0 == run.from.0 + run.count as i64
-            && to.0 == run.to.0 + run.count as i64
+            && from.0 == run.from.0 + run.count.cast_signed()
+            && to.0 == run.to.0 + run.count.cast_signed()
         {
             run.count += 1;
         } else if self.renumbered.len() < MAX_RUNS {

@@ -1,5 +1,7 @@
 //! Writing an export: the lines, and the sum over them that its end states.
 
+use std::fmt::Write;
+
 use sha2::{Digest, Sha256};
 
 use super::{Counts, Header, Kind, Line, Manifest};
@@ -43,5 +45,9 @@ fn write_line(json: &str, out: &mut Vec<u8>) {
 
 /// Returns the sum of what was hashed.
 pub(super) fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest.finalize().iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

@@ -187,7 +187,7 @@ pub(super) fn insert_demand(db: &Connection, one: &Demand) -> rusqlite::Result<(
     .execute((
         one.kind.as_str(),
         &one.wanted,
-        one.count as i64,
+        one.count.cast_signed(),
         one.first_at.as_millis(),
         one.last_at.as_millis(),
     ))?;
