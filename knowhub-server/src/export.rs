@@ -23,7 +23,7 @@ const QUEUED_PIECES: usize = 4;
 ///
 /// The reader loses: it is disconnected, and what it has lacks the manifest.
 /// An export that waits for ever would keep the store's log from being cut back.
-const READER_DEADLINE: Duration = Duration::from_secs(60);
+const READER_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A piece of an export, or its end.
 enum Piece {

@@ -61,7 +61,7 @@ impl Import {
         } else if path != Path::new("-") {
             check_export(&path)?;
         }
-        let body = body(&path).await?;
+        let body = body(&path)?;
         let report = context.hub.import(kind, body, self.dry_run).await?;
         let mut outcome = Outcome::done(text(&report), &report);
         // What did not get in is for a person to look at.
@@ -118,7 +118,7 @@ fn check_original(path: &Path) -> Result<(), Failure> {
 }
 
 /// Returns a file as a body that is read while it is sent.
-async fn body(path: &Path) -> Result<Body, Failure> {
+fn body(path: &Path) -> Result<Body, Failure> {
     let source: Box<dyn tokio::io::AsyncRead + Send + Sync + Unpin> = if path == Path::new("-") {
         Box::new(tokio::io::stdin())
     } else {

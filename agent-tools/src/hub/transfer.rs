@@ -8,7 +8,7 @@ use reqwest::{Body, Method, Response, header};
 use super::{Client, Error};
 
 /// How long the hub may send nothing within an export.
-const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+const STALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

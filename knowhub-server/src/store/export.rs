@@ -15,8 +15,11 @@ use super::{
     resources,
 };
 
+/// Reads a row as the record that it is.
+type ReadRecord = fn(&Row<'_>) -> rusqlite::Result<Line>;
+
 /// Every table that is truth, in the order of an export; each is read in an order that its rows alone decide.
-const TABLES: [(&str, fn(&Row<'_>) -> rusqlite::Result<Line>); 8] = [
+const TABLES: [(&str, ReadRecord); 8] = [
     ("SELECT * FROM experiences ORDER BY id", |row| Ok(Line::Experience(experience(row)?))),
     ("SELECT * FROM resources ORDER BY id", |row| Ok(Line::Resource(resource(row)?))),
     ("SELECT * FROM knowledge ORDER BY id", |row| Ok(Line::Knowledge(knowledge_record(row)?))),

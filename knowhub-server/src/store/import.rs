@@ -91,8 +91,8 @@ fn import(
 ) -> Result<Fate, Error> {
     match record {
         Line::Experience(experience) => import_experience(db, changes, experience, since),
-        Line::Resource(resource) => import_resource(db, changes, resource),
-        Line::Knowledge(knowledge) => import_knowledge(db, changes, knowledge),
+        Line::Resource(resource) => import_resource(db, changes, &resource),
+        Line::Knowledge(knowledge) => import_knowledge(db, changes, &knowledge),
         Line::Version(version) => import_version(db, &version),
         Line::Tombstone(tombstone) => import_tombstone(db, &tombstone),
         Line::Evaluation(one) => {
@@ -177,15 +177,15 @@ fn import_experience(
 fn import_resource(
     db: &Connection,
     changes: &mut Vec<Change>,
-    resource: Resource,
+    resource: &Resource,
 ) -> Result<Fate, Error> {
     let id = resource.id.as_str();
     let here = find(db, "SELECT * FROM resources WHERE id = ?1", [id], export::resource)?;
     if here.is_none() && is_deleted(db, RecordKind::Resource, id, resource.created_at)? {
         return Ok(Fate::Refused(DELETED));
     }
-    unless_here(here.as_ref(), &resource, || {
-        changes.push(Change::Resource(Box::new(rows::insert_resource(db, &resource)?)));
+    unless_here(here.as_ref(), resource, || {
+        changes.push(Change::Resource(Box::new(rows::insert_resource(db, resource)?)));
         Ok(())
     })
 }
@@ -193,15 +193,15 @@ fn import_resource(
 fn import_knowledge(
     db: &Connection,
     changes: &mut Vec<Change>,
-    knowledge: KnowledgeRecord,
+    knowledge: &KnowledgeRecord,
 ) -> Result<Fate, Error> {
     let id = knowledge.record.id.as_str();
     let here = find(db, "SELECT * FROM knowledge WHERE id = ?1", [id], export::knowledge_record)?;
     if here.is_none() && is_deleted(db, RecordKind::Knowledge, id, knowledge.record.created_at)? {
         return Ok(Fate::Refused(DELETED));
     }
-    unless_here(here.as_ref(), &knowledge, || {
-        changes.push(Change::Knowledge(Box::new(rows::insert_knowledge(db, &knowledge)?)));
+    unless_here(here.as_ref(), knowledge, || {
+        changes.push(Change::Knowledge(Box::new(rows::insert_knowledge(db, knowledge)?)));
         Ok(())
     })
 }
