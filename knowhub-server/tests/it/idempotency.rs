@@ -66,10 +66,6 @@ impl Watched {
     /// Returns a path of this route and `count` different bodies that it takes.
     async fn requests(&self, route: &str, count: usize) -> (String, Vec<Value>) {
         let body: Box<dyn Fn(usize) -> Value> = match route {
-            "/api/content" | "/api/resource" => {
-                Box::new(|index| json!({ "id": format!("notes/{index}"), "body": "很快" }))
-            }
-            "/api/reseal" => Box::new(|index| json!({ "org": format!("org-{index}") })),
             "/api/experience" => {
                 Box::new(|index| json!({ "name": "uv", "task": index.to_string() }))
             }
