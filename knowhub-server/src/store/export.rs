@@ -185,3 +185,65 @@ pub(super) fn feedback(row: &Row<'_>) -> rusqlite::Result<Feedback> {
 fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+
+    /// Every table and its columns; what an export leaves out is marked with `-`.
+    ///
+    /// Whoever adds a column decides here whether it is truth, and exports it where it is.
+    const COLUMNS: [(&str, &str); 11] = [
+        ("demand", "kind wanted count first_at last_at"),
+        (
+            "evaluations",
+            "principal trace_id knowledge_id injected_at_sequence goal_id eval_status reason \
+             evaluated_at evaluated_at_trigger created_at",
+        ),
+        (
+            "experiences",
+            "id -seq name url category task score outcome tips content_id submitted_by created_at \
+             authenticated_as on_behalf_of",
+        ),
+        ("feedback", "-id knowledge_id text principal created_at applied_at"),
+        ("idempotent_answers", "-number -scope -key -body_hash -answer -expires_at"),
+        (
+            "knowledge",
+            "-row -seq id task content types tags scopes owner resource_ids source eval status \
+             relationships message_id created_at updated_at version verified_by",
+        ),
+        ("resource_names", "-name -experience_count -score_sum -score_count -url"),
+        (
+            "resources",
+            "-row -seq id -root title body secure_body content_type metadata sort_order \
+             submitted_by authenticated_as on_behalf_of -content_hash version created_at updated_at",
+        ),
+        ("store", "-only_row id last_seq"),
+        ("tombstones", "kind id -seq -row version deleted_at deleted_by reason"),
+        ("versions", "kind id version record replaced_at replaced_by"),
+    ];
+
+    #[test]
+    fn no_column_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = file::open(&folder.path().join("hub.db")).unwrap().db;
+        let mut statement = db
+            .prepare(
+                "SELECT tables.name, columns.name
+                 FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+                 WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite%'
+                 ORDER BY tables.name, columns.cid",
+            )
+            .unwrap();
+        let there: Vec<(String, String)> = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let known = COLUMNS.iter().flat_map(|(table, columns)| {
+            let columns = columns.split_whitespace();
+            columns.map(|column| (table.to_string(), column.trim_start_matches('-').to_owned()))
+        });
+        assert_eq!(there, known.collect::<Vec<_>>());
+    }
+}

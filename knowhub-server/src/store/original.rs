@@ -167,8 +167,7 @@ fn read_table(
     take: &mut impl FnMut(Found),
 ) -> rusqlite::Result<()> {
     let mut statement = db.prepare(&format!("SELECT * FROM {table}"))?;
-    let names: Vec<String> =
-        statement.column_names().map(str::to_ascii_lowercase).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_ascii_lowercase).collect();
     for name in names.iter().filter(|name| !columns.contains(&name.as_str())) {
         take(Found::Adjusted(finding(table, name, "not read: there is no place for this column")));
     }
