@@ -92,7 +92,7 @@ impl Watched {
         let mut ids = Vec::new();
         for index in 0..=count {
             let body = json!({ "task": "旧的", "content": "内容" });
-            let key = format!("{route} {index}");
+            let key = format!("{route}#{index}");
             let stored = self.post(ANN, "/api/knowledge", &key, &body).await;
             ids.push(stored.body["id"].as_str().unwrap().to_owned());
         }
