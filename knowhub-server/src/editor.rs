@@ -21,7 +21,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long all records of a batch may take together; the feedback of the others stays open.
-const BATCH_PATIENCE: Duration = Duration::from_secs(60);
+const BATCH_PATIENCE: Duration = Duration::from_mins(1);
 
 /// A handle to what works feedback in; clones share it.
 #[derive(Clone)]

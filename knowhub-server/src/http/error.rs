@@ -111,7 +111,9 @@ impl Error {
             Self::BrokenJson(_) | Self::BrokenBody => {
                 (StatusCode::BAD_REQUEST, ErrorCode::BadRequest)
             }
-            Self::Invalid(_) | Self::NoSealingKey(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
+            Self::Invalid(_) | Self::NoSealingKey(_) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid)
+            }
             Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge),
             Self::NotJson | Self::NotImportable => {

@@ -132,7 +132,7 @@ fn deleting_touches_what_is_named_and_nothing_else() {
     let sets = (1_usize..12)
         .prop_flat_map(|count| (Just(count), proptest::collection::btree_set(0..count, 0..=count)));
     TestRunner::new(ProptestConfig {
-        cases: 12,
+        cases: 8,
         failure_persistence: None,
         ..ProptestConfig::default()
     })

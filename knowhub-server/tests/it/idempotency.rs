@@ -94,6 +94,7 @@ impl Watched {
             let body = json!({ "task": "旧的", "content": "内容" });
             let key = format!("{route}#{index}");
             let stored = self.post(ANN, "/api/knowledge", &key, &body).await;
+            assert_eq!(stored.status, StatusCode::CREATED, "{route}: {stored:?}");
             ids.push(stored.body["id"].as_str().unwrap().to_owned());
         }
         let id = ids[count].clone();

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, TestHub, strings};
+use crate::harness::{Answer, TestHub, encoded, strings};
 
 fn path(id: &str) -> String {
     format!("/api/knowledge/{id}")
@@ -267,7 +267,7 @@ async fn relations_stand_on_both_records_or_on_none() {
         assert_eq!(relations(&a).await, json!([{ "type": kind, "target": b }]));
         assert_eq!(relations(&b).await, json!([{ "type": back, "target": a }]));
 
-        let ended = format!("/api/knowledge/{b}/relationships?type={}&target={a}", percent(back));
+        let ended = format!("/api/knowledge/{b}/relationships?type={}&target={a}", encoded(back));
         assert_eq!(hub.call(Method::DELETE, &ended, &[], None).await.status, 200);
         assert_eq!((relations(&a).await, relations(&b).await), (json!([]), json!([])));
         let none = hub.call(Method::DELETE, &ended, &[], None).await;
@@ -346,8 +346,4 @@ async fn what_is_erased_is_not_told_by_a_repeated_request_either() {
     assert_refused(&again, 404, "not_found", None);
     assert_eq!(strings(&hub.get("/api/knowledge").await.body["results"], "id"), [""; 0]);
     hub.stop().await;
-}
-
-fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -67,7 +67,7 @@ impl Store {
     ) -> Result<Written<BatchResults>, Error> {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), author.now, || {
-                each_once(ids, |id| {
+                each_once(&ids, |id| {
                     let before = find_row(db, id)?;
                     update(db, changes, before, &author, &edit)?;
                     Ok(())
@@ -80,7 +80,7 @@ impl Store {
 
 /// Does the work for each id, in order; an id that is named again is refused there.
 pub(super) fn each_once(
-    ids: Vec<String>,
+    ids: &[String],
     mut work: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<BatchResults, Error> {
     let mut results = Vec::with_capacity(ids.len());

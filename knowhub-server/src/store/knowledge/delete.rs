@@ -37,7 +37,7 @@ impl Store {
             let version = match refusable(expect(db, id.as_str(), &expected))? {
                 Ok(row) => {
                     let version = row.version;
-                    delete(db, changes, row, &deletion)?;
+                    delete(db, changes, &row, &deletion)?;
                     version
                 }
                 Err(unknown) => {
@@ -63,9 +63,9 @@ impl Store {
     ) -> Result<Written<BatchResults>, Error> {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), deletion.at, || {
-                each_once(ids, |id| {
+                each_once(&ids, |id| {
                     let row = find_row(db, id)?;
-                    delete(db, changes, row, &deletion)
+                    delete(db, changes, &row, &deletion)
                 })
             })
         })
@@ -76,11 +76,11 @@ impl Store {
 fn delete(
     db: &Connection,
     changes: &mut Vec<Change>,
-    row: KnowledgeRow,
+    row: &KnowledgeRow,
     deletion: &Deletion,
 ) -> Result<(), Error> {
     let author = Author { name: deletion.by.clone(), now: deletion.at };
-    keep(db, &row, &author)?;
+    keep(db, row, &author)?;
     db.prepare_cached("DELETE FROM knowledge WHERE row = ?1")?.execute([row.row])?;
     let id = &row.record.id;
     let dead =

@@ -50,7 +50,8 @@ impl Store {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), author.now, || {
                 let before = expect(db, id.as_str(), &expected)?;
-                let other = refusable(find_row(db, target.as_str()))?.map_err(of_target)?;
+                let other = refusable(find_row(db, target.as_str()))?
+                    .map_err(|unknown| of_target(&unknown))?;
                 let (mut record, mut target) = (before.record.clone(), other.record.clone());
                 change(&mut record, &mut target, &kind)?;
                 let row = write(db, changes, before, record, &author)?;
@@ -62,6 +63,6 @@ impl Store {
     }
 }
 
-fn of_target(unknown: Refusal) -> Refusal {
+fn of_target(unknown: &Refusal) -> Refusal {
     Refusal::Invalid(FieldFault::new("target", unknown.to_string()))
 }
