@@ -49,8 +49,7 @@ const CLIENT_FRAMES: [&str; 9] =
     ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
 const SERVER_FRAMES: [&str; 8] =
     ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
-const BODIES: [&str; 39] = [
-    "batch-delete",
+const BODIES: [&str; 38] = [
     "batch-results",
     "batch-update",
     "batch-verify",
@@ -124,7 +123,6 @@ fn server_frames() {
 
 #[test]
 fn bodies() {
-    check_body::<hub::BatchDelete>("body/batch-delete.json");
     check_body::<hub::BatchResults>("body/batch-results.json");
     check_body::<hub::BatchUpdate>("body/batch-update.json");
     check_body::<hub::BatchVerify>("body/batch-verify.json");

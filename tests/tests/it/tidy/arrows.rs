@@ -15,7 +15,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("librarian-core", &["llm", "protocol"]),
     ("agent-tools", &["librarian-core", "protocol"]),
     ("librarian", &["agent-tools", "librarian-core", "llm", "protocol", "service"]),
-    ("knowhub-server", &["protocol", "service"]),
+    ("knowhub-server", &["llm", "protocol", "service"]),
     ("tests", &["agent-tools", "librarian-core", "llm", "protocol"]),
 ];
 
