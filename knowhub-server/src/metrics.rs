@@ -63,6 +63,15 @@ pub(crate) struct Load {
     pub(crate) searches_waiting: usize,
 }
 
+/// How an index is at the moment of a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexLoad {
+    /// Changes that are not on disk yet.
+    pub(crate) changes_in_memory: usize,
+    /// Every row can be found.
+    pub(crate) is_current: bool,
+}
+
 #[derive(Clone, Default)]
 struct LoadMetrics {
     writes_waiting: Gauge,
@@ -70,8 +79,8 @@ struct LoadMetrics {
     reads_waiting: Gauge,
     searches_running: Gauge,
     searches_waiting: Gauge,
-    index_rows_in_memory: Family<Kind, Gauge>,
-    index_lag: Family<Kind, Gauge>,
+    index_changes_in_memory: Family<Kind, Gauge>,
+    index_current: Family<Kind, Gauge>,
 }
 
 impl Default for CommitMetrics {
@@ -151,11 +160,12 @@ impl Metrics {
         }
     }
 
-    /// Notes how many rows of an index are in memory only, and how many changes behind the store it is.
-    pub(crate) fn index(&self, kind: &'static str, rows_in_memory: usize, lag: i64) {
+    /// Notes how many changes an index has in memory only, and whether it follows the store.
+    pub(crate) fn index(&self, kind: &'static str, load: IndexLoad) {
         let kind = Kind { kind };
-        self.load.index_rows_in_memory.get_or_create(&kind).set(rows_in_memory as i64);
-        self.load.index_lag.get_or_create(&kind).set(lag);
+        let in_memory = load.changes_in_memory as i64;
+        self.load.index_changes_in_memory.get_or_create(&kind).set(in_memory);
+        self.load.index_current.get_or_create(&kind).set(load.is_current.into());
     }
 
     /// Returns a registry that names all counts.
@@ -228,9 +238,9 @@ impl LoadMetrics {
         ] {
             hub.register(name, help, gauge.clone());
         }
-        let help = "Rows that are not in the index on disk yet";
-        hub.register("index_rows_in_memory", help, self.index_rows_in_memory.clone());
-        let help = "Changes of the store that the index on disk does not have";
-        hub.register("index_lag", help, self.index_lag.clone());
+        let help = "Changes that are not in the index on disk yet";
+        hub.register("index_changes_in_memory", help, self.index_changes_in_memory.clone());
+        let help = "1 while the index follows the store, 0 while it is built or cannot be written";
+        hub.register("index_current", help, self.index_current.clone());
     }
 }

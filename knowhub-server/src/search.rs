@@ -19,6 +19,7 @@ pub(crate) use resources::ResourceQuery;
 use crate::{
     blocking,
     index::{self, Following, Grams, Index, Recent, Update},
+    metrics::IndexLoad,
     store::{self, Change, RecordKind, Store},
 };
 
@@ -143,6 +144,14 @@ impl Search {
     /// Returns how many searches run and how many wait for a place.
     pub(crate) fn load(&self) -> (usize, usize) {
         self.places.load()
+    }
+
+    /// Returns how each index is, by the name of its kind.
+    pub(crate) fn index_loads(&self) -> [(&'static str, IndexLoad); 3] {
+        self.indexes.iter().map(|(_, name, index)| {
+            let is_current = *index.following().borrow() == Following::Current;
+            (name, IndexLoad { changes_in_memory: index.recent().len(), is_current })
+        })
     }
 
     /// Tells whether every row of the store can be found.

@@ -17,7 +17,7 @@ use prometheus_client::{
 
 pub use requests::RequestMetrics;
 
-/// The format of a page, as OpenMetrics names it.
+/// The format of a page, as the `OpenMetrics` standard names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns everything in `registry` as Prometheus reads it.

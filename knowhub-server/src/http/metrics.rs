@@ -21,5 +21,8 @@ pub(super) async fn show_metrics(
     let (searches_running, searches_waiting) = handles.search.load();
     let load = Load { searches_running, searches_waiting, ..handles.store.load() };
     handles.metrics.load(load);
+    for (kind, load) in handles.search.index_loads() {
+        handles.metrics.index(kind, load);
+    }
     Ok(page(&handles.registry))
 }

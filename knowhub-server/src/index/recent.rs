@@ -124,6 +124,11 @@ impl Recent {
         self.room.notify_all();
     }
 
+    /// Returns how many changes are here.
+    pub(crate) fn len(&self) -> usize {
+        self.state().changes.len()
+    }
+
     pub(super) fn snapshot(&self) -> Vec<Newest> {
         self.state().changes.clone()
     }

@@ -85,3 +85,20 @@ async fn an_unknown_kind_is_named() {
     assert_eq!((answer.status.as_u16(), &answer.body["error"]["field"]), (422, &json!("kind")));
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn an_id_is_wanted_until_something_is_stored_under_it() {
+    let hub = TestHub::start().await;
+    for path in ["/api/content/paper/s1", "/api/content/paper/s1", "/api/resource/camelot"] {
+        assert_eq!(hub.get(path).await.status, 404);
+    }
+    // What is no id names nothing that one could store.
+    assert_eq!(hub.get("/api/content/no%20id").await.status, 404);
+    let wanted_ids = [entry("content", "paper/s1", 2), entry("resource", "camelot", 1)];
+    assert_eq!(wanted(&hub, "").await, wanted_ids);
+    let node = json!({ "id": "paper/s1", "body": "# One" });
+    assert_eq!(hub.post("/api/content", &node).await.status, 201);
+    hub.add_experience(json!({ "name": "camelot" })).await;
+    assert!(wanted(&hub, "").await.is_empty());
+    hub.stop().await;
+}

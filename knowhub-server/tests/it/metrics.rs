@@ -31,6 +31,8 @@ async fn samples(hub: &TestHub) -> BTreeMap<String, f64> {
 async fn counts_requests_by_route_and_never_by_path() {
     let hub = TestHub::start().await;
     hub.add_experience(json!({})).await;
+    assert!(hub.names("nothing of the kind").await.is_empty());
+    assert_eq!(hub.names("表格").await, ["pymupdf"]);
     for path in ["/api/knowledge/knowledge-20260305-a1b2", "/api/knowledge/other", "/secret/path"] {
         assert_eq!(hub.get(path).await.status, 404);
     }
@@ -44,6 +46,10 @@ async fn counts_requests_by_route_and_never_by_path() {
         ("http_requests_in_flight", 1.0),
         ("errors_total{code=\"not_found\"}", 3.0),
         ("errors_total{code=\"invalid\"}", 1.0),
+        ("searches_total{kind=\"experience_search\",outcome=\"miss\"}", 1.0),
+        ("searches_total{kind=\"experience_search\",outcome=\"hit\"}", 1.0),
+        ("searches_running", 0.0),
+        ("index_current{kind=\"experiences\"}", 1.0),
     ] {
         assert_eq!(samples.get(&format!("knowhub_{name}")), Some(&count), "{name} in {samples:#?}");
     }

@@ -16,6 +16,8 @@ pub enum DemandKind {
     ExperienceSearch,
     /// A search for knowledge.
     KnowledgeSearch,
+    /// A search for resources.
+    ResourceSearch,
     /// A content, by its id.
     Content,
     /// A resource, by its id or name.
@@ -24,14 +26,20 @@ pub enum DemandKind {
 
 impl DemandKind {
     /// Every kind.
-    pub const ALL: [Self; 4] =
-        [Self::ExperienceSearch, Self::KnowledgeSearch, Self::Content, Self::Resource];
+    pub const ALL: [Self; 5] = [
+        Self::ExperienceSearch,
+        Self::KnowledgeSearch,
+        Self::ResourceSearch,
+        Self::Content,
+        Self::Resource,
+    ];
 
     /// Returns the kind's name, as it is written everywhere.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ExperienceSearch => "experience_search",
             Self::KnowledgeSearch => "knowledge_search",
+            Self::ResourceSearch => "resource_search",
             Self::Content => "content",
             Self::Resource => "resource",
         }

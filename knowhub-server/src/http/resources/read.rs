@@ -121,7 +121,10 @@ pub(in crate::http) async fn list_resources(
     let (rows, total) = match q {
         Some(q) => {
             let (offset, limit) = (paging.offset() as usize, paging.page_size as usize);
-            handles.search.resources(&ResourceQuery { q, filter, offset, limit }).await?
+            let query = ResourceQuery { q, filter, offset, limit };
+            let found = handles.search.resources(&query).await?;
+            handles.lookups.searched(DemandKind::ResourceSearch, &query.q, found.1 as usize, 0);
+            found
         }
         None => handles.store.list_resource_page(filter, paging.offset(), paging.page_size).await?,
     };
