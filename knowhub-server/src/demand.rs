@@ -192,13 +192,13 @@ impl Demand {
 
 impl State {
     /// Puts back what could not be stored, before what happened since.
-    fn keep(&mut self, key: Key, earlier: Happened) {
+    fn keep(&mut self, key: Key, Happened { was_found, missed }: Happened) {
         let later = self.gathered.entry(key).or_default();
         if later.was_found {
             return;
         }
-        later.was_found = earlier.was_found;
-        later.missed = match (earlier.missed, later.missed) {
+        later.was_found = was_found;
+        later.missed = match (missed, later.missed) {
             (Some(Missed { count, first_at, .. }), Some(later)) => {
                 Some(Missed { count: count + later.count, first_at, last_at: later.last_at })
             }
@@ -217,9 +217,9 @@ fn folded(query: &str) -> String {
 mod tests {
     use super::*;
 
-    fn missed(count: u64, first: i64, last: i64) -> Option<Missed> {
+    fn missed(count: u64, first: i64, last: i64) -> Missed {
         let (first_at, last_at) = (Timestamp::from_millis(first), Timestamp::from_millis(last));
-        Some(Missed { count, first_at, last_at })
+        Missed { count, first_at, last_at }
     }
 
     #[track_caller]
@@ -239,10 +239,18 @@ mod tests {
 
     #[test]
     fn what_could_not_be_stored_comes_before_what_happened_since() {
-        check((false, missed(2, 1, 2)), (false, missed(1, 3, 3)), (false, missed(3, 1, 3)));
-        check((true, missed(2, 1, 2)), (false, None), (true, missed(2, 1, 2)));
-        check((false, missed(2, 1, 2)), (true, missed(1, 3, 3)), (true, missed(1, 3, 3)));
-        check((true, None), (false, missed(1, 3, 3)), (true, missed(1, 3, 3)));
+        check(
+            (false, Some(missed(2, 1, 2))),
+            (false, Some(missed(1, 3, 3))),
+            (false, Some(missed(3, 1, 3))),
+        );
+        check((true, Some(missed(2, 1, 2))), (false, None), (true, Some(missed(2, 1, 2))));
+        check(
+            (false, Some(missed(2, 1, 2))),
+            (true, Some(missed(1, 3, 3))),
+            (true, Some(missed(1, 3, 3))),
+        );
+        check((true, None), (false, Some(missed(1, 3, 3))), (true, Some(missed(1, 3, 3))));
     }
 
     #[test]

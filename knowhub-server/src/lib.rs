@@ -176,7 +176,7 @@ impl Hub {
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
         let editor = Editor::new(store.clone(), model);
         let handles =
-            http::Handles { store, search, gate, vault, editor, lookups, metrics, registry };
+            http::Handles { store, search, gate, vault, lookups, editor, metrics, registry };
         let origins = config.knowhub_origins.clone();
         Ok(Self { handles, recent, origins, tasks, stop })
     }

@@ -156,14 +156,14 @@ impl Metrics {
             (&gauges.searches_running, load.searches_running),
             (&gauges.searches_waiting, load.searches_waiting),
         ] {
-            gauge.set(count as i64);
+            gauge.set(count.cast_signed() as i64);
         }
     }
 
     /// Notes how many changes an index has in memory only, and whether it follows the store.
     pub(crate) fn index(&self, kind: &'static str, load: IndexLoad) {
         let kind = Kind { kind };
-        let in_memory = load.changes_in_memory as i64;
+        let in_memory = load.changes_in_memory.cast_signed() as i64;
         self.load.index_changes_in_memory.get_or_create(&kind).set(in_memory);
         self.load.index_current.get_or_create(&kind).set(load.is_current.into());
     }
