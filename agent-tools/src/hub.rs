@@ -173,11 +173,20 @@ impl Client {
         body: &(impl Serialize + ?Sized),
         idempotency_key: Option<&str>,
     ) -> Result<T, Error> {
-        let mut request = self.request(Method::POST, path).json(body);
-        if let Some(key) = idempotency_key {
-            request = request.header("idempotency-key", key);
+        self.read(self.post_request(path, body, idempotency_key)).await
+    }
+
+    fn post_request(
+        &self,
+        path: &str,
+        body: &(impl Serialize + ?Sized),
+        idempotency_key: Option<&str>,
+    ) -> RequestBuilder {
+        let request = self.request(Method::POST, path).json(body);
+        match idempotency_key {
+            Some(key) => request.header("idempotency-key", key),
+            None => request,
         }
-        self.read(request).await
     }
 
     async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {

@@ -1,5 +1,7 @@
 //! The hub as the librarian's shelf, reached over HTTP.
 
+use std::fmt::Display;
+
 use agent_tools::hub::{Client, Error};
 use async_trait::async_trait;
 use librarian_core::upload::{ItemOutcome, Part, PartOutcome};
@@ -10,8 +12,11 @@ use serde_json::Value;
 
 use crate::health::HubHealth;
 
-/// Why resources and tools of an upload are refused.
-const NO_ROUTE: &str = "the hub stores knowledge only; put what is worth keeping into `knowledge`";
+/// Why tools of an upload are refused.
+const NO_TOOLS: &str = "the hub keeps no tools of their own; put what is worth keeping into `knowledge` or `resources`";
+
+/// Why a resource with a secret is refused: the relay keeps messages as they are.
+const NO_SECRETS: &str = "a secret must not lie in a message; send the resource to the hub itself, with POST /api/resource";
 
 /// The hub's statuses that speak of the request, which would fail again.
 const FAULTS_OF_THE_REQUEST: [u16; 4] = [400, 409, 413, 422];
@@ -26,6 +31,17 @@ impl HubShelf {
     /// A shelf that notes in `health` whether the hub answers.
     pub(crate) fn new(hub: Client, health: HubHealth) -> Self {
         Self { hub, health }
+    }
+
+    /// Returns what became of an item; the error of a hub that could not say is one of the whole part.
+    fn item_outcome(&self, stored: Result<impl Display, Error>) -> Result<ItemOutcome, ShelfError> {
+        match self.noted(stored) {
+            Ok(id) => Ok(ItemOutcome::Accepted { id: id.to_string() }),
+            Err(Error::Refused { status, detail }) if is_fault_of_item(status, &detail) => {
+                Ok(rejected(detail))
+            }
+            Err(err) => Err(ShelfError::Unavailable(Box::new(err))),
+        }
     }
 
     fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
@@ -51,20 +67,27 @@ impl Shelf for HubShelf {
             let key = part.id.item_key(&part.conversation.sender, index);
             let item = on_behalf_of(item, &part.conversation.sender);
             let created = self.hub.add_knowledge(&item, Some(&key)).await;
-            outcome.knowledge.push(match self.noted(created) {
-                Ok(created) => ItemOutcome::Accepted { id: created.id.to_string() },
-                Err(Error::Refused { status, detail })
-                    if FAULTS_OF_THE_REQUEST.contains(&status) =>
-                {
-                    rejected(detail)
-                }
-                Err(err) => return Err(ShelfError::Unavailable(Box::new(err))),
-            });
+            outcome.knowledge.push(self.item_outcome(created.map(|created| created.id))?);
         }
-        outcome.resources = vec![no_route(); part.batch.resources.len()];
-        outcome.tools = vec![no_route(); part.batch.tools.len()];
+        for (index, item) in part.batch.resources.iter().enumerate() {
+            if item.get("secure_body").is_some() {
+                outcome.resources.push(refused("secure_body", NO_SECRETS));
+                continue;
+            }
+            let key = part.id.item_key(&part.conversation.sender, index);
+            let item = on_behalf_of(item, &part.conversation.sender);
+            let stored = self.hub.save_resource(&item, None, Some(&key)).await;
+            outcome.resources.push(self.item_outcome(stored.map(|stored| stored.id))?);
+        }
+        outcome.tools = vec![refused("", NO_TOOLS); part.batch.tools.len()];
         Ok(outcome)
     }
+}
+
+/// Tells whether the same item would be refused again: it is wrong, or a secret guards what it would change.
+fn is_fault_of_item(status: u16, detail: &ErrorDetail) -> bool {
+    FAULTS_OF_THE_REQUEST.contains(&status)
+        || (status == 403 && detail.field.as_deref() == Some("X-Org-Key"))
 }
 
 /// Returns the item with the sender that the relay vouches for, whatever the item itself says.
@@ -83,8 +106,8 @@ fn rejected(detail: ErrorDetail) -> ItemOutcome {
     ItemOutcome::Rejected { reason: reason.to_owned(), field }
 }
 
-fn no_route() -> ItemOutcome {
-    ItemOutcome::Rejected { field: String::new(), reason: NO_ROUTE.to_owned() }
+fn refused(field: &str, reason: &str) -> ItemOutcome {
+    ItemOutcome::Rejected { field: field.to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]
@@ -117,6 +140,15 @@ mod tests {
         seen.lock().expect("no panic inside").push((key, item["on_behalf_of"].clone()));
         match item["task"].as_str() {
             Some("crash") => (StatusCode::INTERNAL_SERVER_ERROR, fault("internal", "oops")),
+            None if item["id"] == "acme/sealed" => {
+                let mut sealed = fault("forbidden", "send the key");
+                sealed.0["error"]["field"] = json!("X-Org-Key");
+                (StatusCode::FORBIDDEN, sealed)
+            }
+            None if item["id"].is_string() => (
+                StatusCode::CREATED,
+                Json(json!({"id": item["id"], "version": 1, "created": true})),
+            ),
             Some(_) => (
                 StatusCode::CREATED,
                 Json(json!({"id": "knowledge-20260309-215835-a699", "status": "approved"})),
@@ -131,7 +163,10 @@ mod tests {
 
     async fn shelf() -> (HubShelf, Seen) {
         let seen = Seen::default();
-        let router = Router::new().route("/api/knowledge", post(store)).with_state(seen.clone());
+        let router = Router::new()
+            .route("/api/knowledge", post(store))
+            .route("/api/resource", post(store))
+            .with_state(seen.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let api = format!("http://{}", listener.local_addr().expect("bound"));
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -155,18 +190,25 @@ mod tests {
         let (shelf, seen) = shelf().await;
         let part = part(Batch {
             knowledge: vec![json!({"task": "t"}), json!({"on_behalf_of": "somebody"})],
-            resources: vec![json!({})],
-            tools: Vec::new(),
+            resources: vec![
+                json!({"id": "pymupdf/tables"}),
+                json!({"id": "acme/sealed"}),
+                json!({"id": "acme/login", "secure_body": "hunter2"}),
+            ],
+            tools: vec![json!({})],
         });
         let outcome = shelf.submit(&part).await.expect("the hub is there");
         let id = "knowledge-20260309-215835-a699".to_owned();
         let (field, reason) = ("task".to_owned(), "required".to_owned());
         let rejected = ItemOutcome::Rejected { field, reason };
         assert_eq!(outcome.knowledge, [ItemOutcome::Accepted { id }, rejected]);
-        assert_eq!((outcome.resources, outcome.tools), (vec![no_route()], vec![]));
+        let stored = ItemOutcome::Accepted { id: "pymupdf/tables".to_owned() };
+        let no_key = refused("X-Org-Key", "send the key");
+        assert_eq!(outcome.resources, [stored, no_key, refused("secure_body", NO_SECRETS)]);
+        assert_eq!(outcome.tools, [refused("", NO_TOOLS)]);
         // The relay knows who sent it; what the item says of that counts nothing.
         let seen_item = |index| (format!("agent/1/{}/{index}", part.id), json!("agent/1"));
-        assert_eq!(*seen.lock().expect("no panic inside"), [seen_item(0), seen_item(1)]);
+        assert_eq!(*seen.lock().expect("no panic inside"), [0, 1, 0, 1].map(seen_item));
     }
 
     #[tokio::test]

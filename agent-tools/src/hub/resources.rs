@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::{ResourceId, hub};
 use reqwest::{Method, RequestBuilder, Url, header::HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 
 use super::{Client, Error};
 
@@ -38,13 +39,16 @@ impl Client {
         absent(self.read(with_key(request, org_key)).await)
     }
 
-    /// Makes a resource or takes the place of the one with its id; a sealed one wants the org's key.
+    /// Makes a resource, a [`hub::NewResource`] or JSON of its shape, or takes the place of the one with its id.
+    ///
+    /// A sealed one wants the org's key; under the same idempotency key, the same body is stored once.
     pub async fn save_resource(
         &self,
-        resource: &hub::NewResource,
+        resource: &(impl Serialize + Sync + ?Sized),
         org_key: Option<&SecretString>,
+        idempotency_key: Option<&str>,
     ) -> Result<hub::ResourceStored, Error> {
-        let request = self.request(Method::POST, "api/resource").json(resource);
+        let request = self.post_request("api/resource", resource, idempotency_key);
         self.read(with_key(request, org_key)).await
     }
 

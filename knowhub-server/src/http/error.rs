@@ -212,6 +212,10 @@ impl IntoResponse for Error {
             Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
             Self::LikelySecret(found) => Some(found.field.clone()),
             Self::NoSealingKey(_) => Some("secure_body".to_owned()),
+            Self::NotShown(vault::ShowError::Refused(_))
+            | Self::Store(store::Error::Resource(resource::Refusal::Key(_))) => {
+                Some("X-Org-Key".to_owned())
+            }
             Self::Store(store::Error::Resource(resource::Refusal::Field(fault))) => {
                 Some(fault.field.clone())
             }
