@@ -149,7 +149,7 @@ impl Hub {
         let publisher = recent.clone();
         let metrics = Metrics::default();
         let store = Store::open(&config.knowhub_db, metrics.commits.clone(), move |changes| {
-            publisher.publish(changes);
+            publisher.publish(&changes);
         })?;
         import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");

@@ -61,7 +61,7 @@ impl<T> Kinds<T> {
     }
 
     /// Returns each kind with its own, and its name in messages and folders.
-    fn iter(&self) -> [(RecordKind, &'static str, &T); 3] {
+    fn each(&self) -> [(RecordKind, &'static str, &T); 3] {
         [
             (RecordKind::Experience, "experiences", &self.experiences),
             (RecordKind::Knowledge, "knowledge", &self.knowledge),
@@ -76,9 +76,9 @@ pub(crate) struct RecentRows(Kinds<Arc<Recent>>);
 
 impl RecentRows {
     /// Takes in what was committed, so that the next search finds it; waits while there is no room.
-    pub(crate) fn publish(&self, changes: Vec<Change>) {
+    pub(crate) fn publish(&self, changes: &[Change]) {
         let mut updates = Kinds::<Vec<Update>>::default();
-        for change in &changes {
+        for change in changes {
             updates.get_mut(change.kind()).push(update(change));
         }
         self.0.experiences.remember(updates.experiences);
@@ -88,7 +88,7 @@ impl RecentRows {
 
     /// Lets the writer wait for room no more; called when nothing follows the store any longer.
     pub(crate) fn close(&self) {
-        for (_, _, recent) in self.0.iter() {
+        for (_, _, recent) in self.0.each() {
             recent.close();
         }
     }
@@ -136,7 +136,7 @@ impl Search {
 
     /// Starts the tasks that bring the indexes after the store until `stop`.
     pub(crate) fn follow(&self, tasks: &TaskTracker, stop: &CancellationToken) {
-        for (kind, _, index) in self.indexes.iter() {
+        for (kind, _, index) in self.indexes.each() {
             tasks.spawn(follow::follow(kind, self.store.clone(), index.clone(), stop.clone()));
         }
     }
@@ -148,7 +148,7 @@ impl Search {
 
     /// Returns how each index is, by the name of its kind.
     pub(crate) fn index_loads(&self) -> [(&'static str, IndexLoad); 3] {
-        self.indexes.iter().map(|(_, name, index)| {
+        self.indexes.each().map(|(_, name, index)| {
             let is_current = *index.following().borrow() == Following::Current;
             (name, IndexLoad { changes_in_memory: index.recent().len(), is_current })
         })
@@ -156,7 +156,7 @@ impl Search {
 
     /// Tells whether every row of the store can be found.
     pub(crate) fn ready(&self) -> Result<(), String> {
-        for (_, what, index) in self.indexes.iter() {
+        for (_, what, index) in self.indexes.each() {
             match *index.following().borrow() {
                 Following::Current => {}
                 Following::Building => {
@@ -172,7 +172,7 @@ impl Search {
 
     /// Waits until every row that was there at the start can be found.
     pub(crate) async fn built(&self) {
-        for (_, _, index) in self.indexes.iter() {
+        for (_, _, index) in self.indexes.each() {
             // It fails only when the index is gone, and then nobody waits for it.
             let _ = index.following().wait_for(|state| *state != Following::Building).await;
         }

@@ -111,7 +111,9 @@ impl Error {
             Self::BrokenJson(_) | Self::BrokenBody => {
                 (StatusCode::BAD_REQUEST, ErrorCode::BadRequest)
             }
-            Self::Invalid(_) | Self::NoSealingKey(_) => {
+            Self::Invalid(_)
+            | Self::NoSealingKey(_)
+            | Self::Import(import::Error::Fault(_) | import::Error::Original(_)) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid)
             }
             Self::LikelySecret(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::LikelySecret),
@@ -144,9 +146,6 @@ impl Error {
                 search::Error::Crowded
                 | search::Error::Index(index::Error::Building | index::Error::Closed),
             ) => (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable),
-            Self::Import(import::Error::Fault(_) | import::Error::Original(_)) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid)
-            }
             Self::Import(import::Error::Scratch(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
             }

@@ -126,11 +126,12 @@ impl Search {
             (query.query_for_names(&names), MAX_PARTIAL),
             (query.query(Match::AnyToken), MAX_PARTIAL),
         ];
-        let [named, any] = <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(queries).await?)
-            .expect("the index answers each query");
-        let names: HashSet<i64> = named.iter().map(|hit| hit.row).collect();
+        let [by_name, any] =
+            <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(queries).await?)
+                .expect("the index answers each query");
+        let names: HashSet<i64> = by_name.iter().map(|hit| hit.row).collect();
         let mut hits: Vec<Hit> =
-            named.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
+            by_name.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
         let rows = self.read_resources(&hits).await?;
         let judge = move || {
             hits.retain(|hit| {

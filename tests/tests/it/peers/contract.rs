@@ -40,10 +40,10 @@ async fn the_hub_keeps_to_its_openapi_document() {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let tested = timeout(PATIENCE, testing).await.expect("the tester ends in time").unwrap();
-    let said = String::from_utf8_lossy(&tested.stdout);
-    let complained = String::from_utf8_lossy(&tested.stderr);
-    assert!(tested.status.success(), "{said}\n{complained}");
+    let output = timeout(PATIENCE, testing).await.expect("the tester ends in time").unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{complained}");
     assert!(said.contains("generated"), "it tested nothing:\n{said}\n{complained}");
     let logged = hub.logged().unwrap();
     assert!(!logged.contains("panicked"), "{logged}");
