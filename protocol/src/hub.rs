@@ -17,7 +17,7 @@ mod whole_numbers;
 
 pub(crate) use body::as_field_fault;
 pub use body::{Body, FieldFault, check_bound, check_present};
-pub use bounds::{ListEntry, ResourcePrefix, TagFilter, TagValue};
+pub use bounds::{ListEntry, ResourcePrefix, StatusFilter, TagFilter, TagValue};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
 pub use experience::{

@@ -3,7 +3,7 @@
 mod errors;
 
 use axum::{Router, http::header};
-use protocol::hub::{ErrorBody, ResourcePrefix, TagFilter};
+use protocol::hub::{ErrorBody, ResourcePrefix, StatusFilter, TagFilter};
 use service::http::REQUEST_ID;
 use utoipa::{
     OpenApi,
@@ -43,7 +43,7 @@ const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[^",]*"( *, *(W/)?"[^",]*")*)$"#;
                        what was learned, and the content worth keeping.\n\n\
                        Fields that a schema does not name are ignored."
     ),
-    components(schemas(ErrorBody, ResourcePrefix, TagFilter)),
+    components(schemas(ErrorBody, ResourcePrefix, StatusFilter, TagFilter)),
     tags(
         (name = "experiences", description = "What happened when somebody used a resource"),
         (name = "knowledge", description = "What was learned, and what its users found"),

@@ -104,16 +104,12 @@ impl Params {
     ///
     /// A comma that belongs to a value is written `\,`, and a backslash before a comma `\\`.
     pub(super) fn list(&self, name: &'static str) -> Result<Vec<String>, FieldFault> {
-        let values: Vec<String> = self
-            .all(name)
-            .flat_map(split_list)
-            .map(|value| value.trim().to_owned())
-            .filter(|value| !value.is_empty())
-            .collect();
+        let values: Vec<String> = self.all(name).flat_map(split_list).collect();
         if values.len() > MAX_LIST_ITEMS {
             return Err(FieldFault::new(name, format!("more than {MAX_LIST_ITEMS} values")));
         }
-        Ok(values)
+        let values = values.iter().map(|value| value.trim()).filter(|value| !value.is_empty());
+        Ok(values.map(str::to_owned).collect())
     }
 
     /// Returns the values of a list whose entries are `name:value`.

@@ -28,3 +28,11 @@ pub struct TagFilter(String);
 )]
 #[expect(dead_code, reason = "only its derived schema is used")]
 pub struct ResourcePrefix(String);
+
+/// A status that a list is filtered by; an empty one filters nothing.
+#[derive(ToSchema)]
+#[schema(
+    pattern = r"^\s*(pending|processing|dedup_passed|analyzing|approved|rejected|checked)?\s*$"
+)]
+#[expect(dead_code, reason = "only its derived schema is used")]
+pub struct StatusFilter(String);

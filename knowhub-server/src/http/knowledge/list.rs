@@ -1,7 +1,7 @@
 //! Listing knowledge page by page.
 
 use axum::{Json, extract::State};
-use protocol::hub::{FieldFault, Knowledge, KnowledgeStatus, Page, TagFilter};
+use protocol::hub::{FieldFault, Knowledge, KnowledgeStatus, Page, StatusFilter, TagFilter};
 
 use crate::{
     http::{
@@ -34,7 +34,7 @@ pub(in crate::http) struct KnowledgeList {
         ("owner" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
         ("scopes" = Option<Vec<String>>, Query, description = "A record must have one of them", max_items = 100),
         ("tags" = Option<Vec<TagFilter>>, Query, description = "name:value; a record must have all of them", max_items = 100),
-        ("status" = Option<Vec<KnowledgeStatus>>, Query, description = "A record must have one of them; approved and checked unless given", max_items = 100),
+        ("status" = Option<Vec<StatusFilter>>, Query, description = "A record must have one of them; approved and checked unless given", max_items = 100),
     ),
     responses((status = 200, body = Page<Knowledge>), ReadErrors)
 )]
