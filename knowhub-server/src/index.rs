@@ -8,6 +8,7 @@
 mod disk;
 mod doc;
 mod fields;
+mod grouped;
 mod query;
 mod recent;
 mod statistics;
@@ -25,7 +26,7 @@ use service::logging::chain;
 use tantivy::{
     IndexReader, IndexWriter, Searcher, TantivyError, Term,
     collector::{Count, TopDocs},
-    indexer::IndexWriterOptions,
+    indexer::{IndexWriterOptions, LogMergePolicy},
 };
 use tokio::sync::watch;
 
@@ -37,11 +38,15 @@ pub(crate) use tokenizers::Grams;
 
 use crate::{blocking, store::Identity};
 use fields::Fields;
+use grouped::BestOfGroups;
 use recent::Entry;
 use statistics::Statistics;
 
 /// The writer's memory budget, the smallest the engine takes; it is used only once something is written.
 const WRITER_MEMORY_BYTES: usize = 15_000_000;
+
+/// How many segments of a like size become one: each term of a query is looked up in every segment.
+const MERGED_SEGMENTS: usize = 4;
 
 /// Why the index failed; the rows in the store are not affected.
 #[derive(Debug, thiserror::Error)]
@@ -224,6 +229,21 @@ impl Index {
         .await
     }
 
+    /// Returns the best `limit` hits of each group, best first, among equals the newest.
+    pub(crate) async fn search_groups(
+        &self,
+        query: Query,
+        groups: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        self.off_thread(move |shared| {
+            let view = shared.view();
+            let statistics = shared.statistics(&view, &query.tokens)?;
+            shared.search_groups(&view, &query, &groups, limit, &statistics)
+        })
+        .await
+    }
+
     /// Returns how many rows match.
     pub(crate) async fn count(&self, query: Query) -> Result<u64, Error> {
         self.off_thread(move |shared| {
@@ -251,6 +271,12 @@ impl Index {
         let shared = Arc::clone(&self.shared);
         blocking::run(move || work(&shared)).await.unwrap_or(Err(Error::Closed))
     }
+}
+
+/// Puts the best hits first, among equals the newest, and lets go of all beyond `limit`.
+fn sort_hits(hits: &mut Vec<Hit>, limit: usize) {
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
+    hits.truncate(limit);
 }
 
 /// What one search sees: each row once, either on disk or in memory.
@@ -300,9 +326,31 @@ impl Shared {
         if view.searcher.num_docs() > 0 {
             hits.extend(self.search_disk(view, &query, limit, statistics)?);
         }
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
-        hits.truncate(limit);
+        sort_hits(&mut hits, limit);
         Ok(hits)
+    }
+
+    fn search_groups(
+        &self,
+        view: &View,
+        query: &Query,
+        groups: &[String],
+        limit: usize,
+        statistics: &Statistics<'_>,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        let query = query.with_rarest_tokens(statistics.frequencies());
+        let mut found = view.searcher.search_with_statistics_provider(
+            &query.on_disk(&self.fields, &view.changed),
+            &BestOfGroups { groups, limit },
+            statistics,
+        )?;
+        for (hits, group) in found.iter_mut().zip(groups) {
+            let in_group: Vec<_> =
+                view.recent.iter().filter(|entry| entry.group == *group).cloned().collect();
+            hits.extend(query.score_recent(&in_group, statistics)?);
+            sort_hits(hits, limit);
+        }
+        Ok(found)
     }
 
     fn search_disk(
@@ -374,6 +422,19 @@ impl Shared {
         Ok(())
     }
 
+    fn new_writer(&self) -> Result<IndexWriter, Error> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(WRITER_MEMORY_BYTES)
+            .build();
+        let writer: IndexWriter = self.index.writer_with_options(options)?;
+        let mut merging = LogMergePolicy::default();
+        merging.set_min_num_segments(MERGED_SEGMENTS);
+        writer.set_merge_policy(Box::new(merging));
+        Ok(writer)
+    }
+
     fn with_writer(
         &self,
         work: impl FnOnce(&mut IndexWriter) -> Result<(), Error>,
@@ -381,13 +442,7 @@ impl Shared {
         let mut slot = self.writer.lock().expect("nobody panics while holding it");
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => self.index.writer_with_options(
-                IndexWriterOptions::builder()
-                    .num_worker_threads(1)
-                    .num_merge_threads(1)
-                    .memory_budget_per_thread(WRITER_MEMORY_BYTES)
-                    .build(),
-            )?,
+            None => self.new_writer()?,
         };
         work(&mut writer)?;
         *slot = Some(writer);

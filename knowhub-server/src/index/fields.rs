@@ -19,11 +19,15 @@ pub(super) const ROW: &str = "row";
 /// Column of the change the row was indexed under.
 pub(super) const SEQ: &str = "seq";
 
+/// Column of what the row belongs to.
+pub(super) const GROUP: &str = "group";
+
 /// The fields of every document.
 pub(super) struct Fields {
     pub(super) schema: Schema,
     pub(super) row: Field,
     seq: Field,
+    group: Field,
     /// Tokens with their counts, for ranking.
     pub(super) words: Field,
     /// Grams, for substrings and for queries of one CJK character.
@@ -51,10 +55,11 @@ impl Fields {
         let mut schema = Schema::builder();
         let row = schema.add_i64_field(ROW, FAST | INDEXED);
         let seq = schema.add_i64_field(SEQ, FAST);
+        let group = schema.add_text_field(GROUP, FAST);
         let words = schema.add_text_field("words", text(WORDS, IndexRecordOption::WithFreqs, true));
         let grams = schema.add_text_field("grams", text(GRAMS, IndexRecordOption::Basic, false));
         let labels = schema.add_text_field("labels", STRING);
-        Self { schema: schema.build(), row, seq, words, grams, labels }
+        Self { schema: schema.build(), row, seq, group, words, grams, labels }
     }
 
     /// Returns the term under which a token of a query is looked up.
@@ -67,6 +72,9 @@ impl Fields {
         let mut document = TantivyDocument::new();
         document.add_i64(self.row, doc.row);
         document.add_i64(self.seq, doc.seq);
+        if !doc.group.is_empty() {
+            document.add_text(self.group, &doc.group);
+        }
         for text in &doc.texts {
             document.add_text(self.words, text);
             document.add_text(self.grams, text);

@@ -61,13 +61,12 @@ impl Query {
                 (Occur::Should, boxed(TermQuery::new(term, IndexRecordOption::WithFreqs)))
             })
             .collect();
+        let is_plain = self.labels.is_empty() && self.without.is_empty() && changed.is_empty();
         let mut clauses = Vec::new();
         match &self.matching {
-            Match::AnyToken
-                if self.labels.is_empty() && self.without.is_empty() && changed.is_empty() =>
-            {
-                return BooleanQuery::new(ranked);
-            }
+            // Without further clauses the engine skips what cannot be among the best.
+            Match::AnyToken if is_plain => return BooleanQuery::new(ranked),
+            Match::AllTokens if is_plain && ranked.len() == 1 => return BooleanQuery::new(ranked),
             Match::AnyToken => clauses.push((Occur::Must, boxed(BooleanQuery::new(ranked)))),
             Match::AllTokens if ranked.is_empty() => clauses.push((Occur::Must, boxed(EmptyQuery))),
             Match::AllTokens => {
@@ -122,7 +121,7 @@ impl Query {
             let score = counts
                 .zip(&weights)
                 .filter(|(count, _)| *count > 0)
-                .map(|(count, weight)| weight.score(entry.length_of_words, count))
+                .map(|(count, weight)| weight.score(entry.length_of_words(), count))
                 .sum();
             Hit { row: entry.row, seq: entry.seq, score }
         });

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock},
 };
 
 use tokio::sync::Notify;
@@ -147,35 +147,41 @@ impl Recent {
     }
 }
 
-/// One row, split and folded once.
+/// One row.
 pub(super) struct Entry {
     pub(super) row: i64,
     pub(super) seq: i64,
-    /// How many tokens its texts have together.
-    pub(super) length_of_words: u32,
-    counts: HashMap<String, u32>,
-    texts: Vec<Folded>,
+    pub(super) group: String,
+    texts: Vec<String>,
     labels: HashSet<String>,
     bytes: usize,
+    /// Made by the first search that looks: the store's writer has better things to do.
+    split: OnceLock<Split>,
+}
+
+/// A row's texts, split and folded.
+struct Split {
+    counts: HashMap<String, u32>,
+    length_of_words: u32,
+    folded: Vec<Folded>,
 }
 
 impl Entry {
     fn new(doc: Doc) -> Self {
-        let mut counts = HashMap::new();
-        let mut length_of_words = 0;
-        for token in doc.texts.iter().flat_map(|text| tokens(text)) {
-            *counts.entry(token).or_insert(0) += 1;
-            length_of_words += 1;
-        }
         Self {
             row: doc.row,
             seq: doc.seq,
-            length_of_words,
-            counts,
-            texts: doc.texts.iter().map(|text| Folded::new(text)).collect(),
-            labels: doc.labels.into_iter().collect(),
             bytes: doc.texts.iter().map(String::len).sum(),
+            group: doc.group,
+            texts: doc.texts,
+            labels: doc.labels.into_iter().collect(),
+            split: OnceLock::new(),
         }
+    }
+
+    /// Returns how many tokens its texts have together.
+    pub(super) fn length_of_words(&self) -> u32 {
+        self.split().length_of_words
     }
 
     /// Returns how often a token stands in the row; for a single CJK character, whether it does.
@@ -184,14 +190,31 @@ impl Entry {
             let word = Folded::new(token);
             return u32::from(self.contains(&word));
         }
-        self.counts.get(token).copied().unwrap_or(0)
+        self.split().counts.get(token).copied().unwrap_or(0)
     }
 
     pub(super) fn contains(&self, word: &Folded) -> bool {
-        self.texts.iter().any(|text| text.contains(word))
+        self.split().folded.iter().any(|text| text.contains(word))
     }
 
     pub(super) fn has_label(&self, label: &str) -> bool {
         self.labels.contains(label)
+    }
+
+    fn split(&self) -> &Split {
+        self.split.get_or_init(|| Split::new(&self.texts))
+    }
+}
+
+impl Split {
+    fn new(texts: &[String]) -> Self {
+        let mut counts = HashMap::new();
+        let mut length_of_words = 0;
+        for token in texts.iter().flat_map(|text| tokens(text)) {
+            *counts.entry(token).or_insert(0) += 1;
+            length_of_words += 1;
+        }
+        let folded = texts.iter().map(|text| Folded::new(text)).collect();
+        Self { counts, length_of_words, folded }
     }
 }

@@ -65,7 +65,7 @@ impl<'a> Statistics<'a> {
         Ok(Self {
             searcher,
             fields,
-            recent_words: recent.iter().map(|entry| u64::from(entry.length_of_words)).sum(),
+            recent_words: recent.iter().map(|entry| u64::from(entry.length_of_words())).sum(),
             frequencies: Frequencies { rows, of_tokens },
             of_terms,
         })

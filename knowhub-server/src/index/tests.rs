@@ -25,7 +25,7 @@ fn fixture() -> Fixture {
 
 fn doc(row: i64, seq: i64, text: &str, labels: &[&str]) -> Doc {
     let labels = labels.iter().map(ToString::to_string).collect();
-    Doc { row, seq, texts: vec![text.to_owned()], labels }
+    Doc { row, seq, group: String::new(), texts: vec![text.to_owned()], labels }
 }
 
 fn puts(docs: &[Doc]) -> Vec<Update> {
@@ -130,6 +130,35 @@ async fn the_newest_state_counts_wherever_the_older_ones_are() {
     assert_eq!(index.mark(), 5);
     assert_eq!(found("草莓").await, [(1, 4)]);
     assert_eq!(found("樱桃").await, []);
+}
+
+#[tokio::test]
+async fn groups_have_the_best_hits_each() {
+    let Fixture { index, _folder } = fixture();
+    let of_group = |row, text, group: &str| Doc { group: group.into(), ..doc(row, row, text, &[]) };
+    let docs = [
+        of_group(1, "pdf pdf", "a"),
+        of_group(2, "pdf and other things", "a"),
+        of_group(3, "pdf", "b"),
+        of_group(4, "pdf", "c"),
+        doc(5, 5, "pdf", &[]),
+        of_group(6, "pdf and still other things", "a"),
+    ];
+    let found = async || {
+        let groups = ["b", "a", "x"].map(String::from).to_vec();
+        let query = query("pdf", Match::AnyToken);
+        let hits = index.search_groups(query, groups, 2).await.unwrap();
+        hits.iter()
+            .map(|hits| hits.iter().map(|hit| hit.row).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let expected = [vec![3], vec![1, 2], vec![]];
+    index.recent().remember(puts(&docs));
+    assert_eq!(found().await, expected);
+    commit(&index, &docs[..3]).await;
+    assert_eq!(found().await, expected);
+    commit(&index, &docs[3..]).await;
+    assert_eq!(found().await, expected);
 }
 
 #[tokio::test]

@@ -19,10 +19,13 @@ use crate::{
 };
 
 /// How many matching experiences of one name are shown; of more, the worst matches are left out.
-const MAX_PER_NAME: usize = 50;
+const MAX_PER_NAME: usize = 20;
 
-/// How many rows the first look for names takes; each further look takes four times as many.
-const FIRST_BATCH: usize = 64;
+/// How many of them may be such that match in part.
+const MAX_PARTIAL_PER_NAME: usize = 5;
+
+/// How many rows the first look for names takes for each name; each further look takes four times as many.
+const ROWS_PER_NAME: usize = 4;
 
 /// How many rows are read from the store at once.
 const READ_ROWS: usize = 256;
@@ -43,6 +46,7 @@ pub(super) fn doc(row: &Experience) -> Doc {
     Doc {
         row: row.id.0,
         seq: row.seq,
+        group: row.report.name.clone(),
         texts: texts(row).map(str::to_owned).to_vec(),
         labels: vec![name_label(&row.report.name), category_label(&row.report.category)],
     }
@@ -60,10 +64,12 @@ fn category_label(category: &str) -> String {
     format!("category:{category}")
 }
 
-/// How a row may match; the first kind goes before the second.
+/// How a row may match; each kind goes before the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// All words stand in it.
+    /// All words stand in it, and as words: what the index finds without looking at every row.
+    Words,
+    /// All words stand in it, maybe inside other words.
     Full,
     /// It answers the question in part.
     Partial,
@@ -82,6 +88,7 @@ struct Asked {
 impl Asked {
     fn query(&self, stage: Stage) -> Query {
         let matching = match stage {
+            Stage::Words => Match::AllTokens,
             Stage::Full => Match::AllWords(self.words.clone()),
             Stage::Partial => Match::AnyToken,
         };
@@ -93,9 +100,9 @@ impl Asked {
         }
     }
 
-    fn query_for_name(&self, stage: Stage, name: &str) -> Query {
+    fn query_for_names(&self, stage: Stage, names: &[String]) -> Query {
         let mut query = self.query(stage);
-        query.labels.push(vec![name_label(name)]);
+        query.labels.push(names.iter().map(|name| name_label(name)).collect());
         query
     }
 
@@ -104,7 +111,7 @@ impl Asked {
         let folded = texts(row).map(Folded::new);
         let is_full = self.words.iter().all(|word| folded.iter().any(|text| text.contains(word)));
         match stage {
-            Stage::Full => is_full,
+            Stage::Words | Stage::Full => is_full,
             Stage::Partial if is_full => false,
             Stage::Partial => {
                 self.names.contains(&row.report.name.to_lowercase())
@@ -131,7 +138,7 @@ impl Search {
             category: category.into_iter().collect(),
         });
         let mut names = Vec::new();
-        for stage in [Stage::Full, Stage::Partial] {
+        for stage in [Stage::Words, Stage::Full, Stage::Partial] {
             self.find_names(&asked, stage, query.limit, &mut names).await?;
         }
         Ok(ExperienceSearch { results: self.show_names(&asked, names).await? })
@@ -147,7 +154,7 @@ impl Search {
         limit: usize,
         names: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let mut batch = FIRST_BATCH;
+        let mut batch = ROWS_PER_NAME * limit;
         let mut rejected = HashSet::new();
         while names.len() < limit {
             let mut query = asked.query(stage);
@@ -158,6 +165,9 @@ impl Search {
                 hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
             let known = names.len();
             for chunk in fresh.chunks(READ_ROWS) {
+                if names.len() == limit {
+                    break;
+                }
                 let mut rows = self.read_matching(asked, stage, chunk).await?;
                 for hit in chunk {
                     match rows.remove(&hit.row) {
@@ -171,8 +181,8 @@ impl Search {
                     }
                 }
             }
-            // Partial matches come best first: when a whole look had no answer, the next has none.
-            if is_last || (stage == Stage::Partial && names.len() == known) {
+            // These come best first: when a whole look had no answer, the next has none.
+            if is_last || (stage != Stage::Full && names.len() == known) {
                 break;
             }
             batch *= 4;
@@ -185,28 +195,33 @@ impl Search {
         asked: &Arc<Asked>,
         names: Vec<String>,
     ) -> Result<Vec<ResourceHit>, Error> {
-        let stages = [Stage::Full, Stage::Partial];
-        let queries = names.iter().flat_map(|name| {
-            stages.map(|stage| (asked.query_for_name(stage, name), 2 * MAX_PER_NAME))
-        });
-        let found = self.indexes.experiences.search(queries.collect()).await?;
-        let mut rows = stages.map(|_| HashMap::new());
-        for (index, stage) in stages.into_iter().enumerate() {
-            let hits: Vec<Hit> =
-                found.iter().skip(index).step_by(stages.len()).flatten().copied().collect();
-            for chunk in hits.chunks(READ_ROWS) {
-                rows[index].extend(self.read_matching(asked, stage, chunk).await?);
-            }
+        let full = self.find_rows(asked, Stage::Full, &names, MAX_PER_NAME).await?;
+        let mut rows = self.read_matching(asked, Stage::Full, &full.concat()).await?;
+        let is_short = |hits: &Vec<Hit>| hits.len() < MAX_PER_NAME;
+        let short: Vec<String> = std::iter::zip(&names, &full)
+            .filter(|(_, hits)| is_short(hits))
+            .map(|(name, _)| name.clone())
+            .collect();
+        // The full matches are among the best of these, and are left out.
+        let mut partial = self
+            .find_rows(asked, Stage::Partial, &short, MAX_PER_NAME + MAX_PARTIAL_PER_NAME)
+            .await?;
+        for hits in &mut partial {
+            hits.retain(|hit| !rows.contains_key(&hit.row));
+            hits.truncate(MAX_PARTIAL_PER_NAME);
         }
+        rows.extend(self.read_matching(asked, Stage::Partial, &partial.concat()).await?);
+        let mut partial = partial.into_iter();
+        let hits = full.into_iter().map(|mut hits| {
+            if is_short(&hits) {
+                hits.extend(partial.next().into_iter().flatten());
+            }
+            hits
+        });
         let mut aggregates = self.store.list_resource_names(names.clone()).await?;
-        let results = names.into_iter().zip(found.chunks(stages.len())).map(|(name, found)| {
-            let relevant_experiences = rows
-                .iter()
-                .zip(found)
-                .flat_map(|(rows, hits)| hits.iter().filter_map(|hit| rows.get(&hit.row)))
-                .take(MAX_PER_NAME)
-                .map(shown)
-                .collect();
+        let results = names.into_iter().zip(hits).map(|(name, hits)| {
+            let found = hits.iter().filter_map(|hit| rows.get(&hit.row));
+            let relevant_experiences = found.take(MAX_PER_NAME).map(shown).collect();
             let aggregate = aggregates.remove(&name).unwrap_or_default();
             ResourceHit {
                 name,
@@ -217,6 +232,21 @@ impl Search {
             }
         });
         Ok(results.collect())
+    }
+
+    /// Returns the best matching rows of each name.
+    async fn find_rows(
+        &self,
+        asked: &Asked,
+        stage: Stage,
+        names: &[String],
+        limit: usize,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = asked.query_for_names(stage, names);
+        Ok(self.indexes.experiences.search_groups(query, names.to_vec(), limit).await?)
     }
 
     /// Reads the rows again, and keeps those that match and did not change since they were indexed.

@@ -1,7 +1,5 @@
 //! Whether a text answers a question: decided apart from how it ranks, so that nonsense finds nothing.
 
-use std::collections::HashSet;
-
 use crate::{
     index::Frequencies,
     text::{Folded, characters, content_tokens, is_cjk, is_scaffolding, tokens},
@@ -66,10 +64,14 @@ impl Question {
 
     /// Decides whether a text speaks of enough of the question, or of something rare in it.
     pub(super) fn is_answered_by(&self, text: &str) -> bool {
-        let has = {
-            let tokens: HashSet<String> = tokens(text).into_iter().collect();
-            let characters: HashSet<String> = characters(text).map(String::from).collect();
-            move |token: &str| tokens.contains(token) || characters.contains(token)
+        // A question has few tokens: comparing each costs less than a set of all that stand in the text.
+        let tokens = tokens(text);
+        let has = |token: &str| {
+            let mut letters = token.chars();
+            match (letters.next(), letters.next()) {
+                (Some(letter), None) if is_cjk(letter) => characters(text).any(|c| c == letter),
+                _ => tokens.iter().any(|one| one == token),
+            }
         };
         let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
         let found: f64 =

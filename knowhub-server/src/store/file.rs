@@ -24,6 +24,17 @@ const APPLICATION_ID: i32 = 0x4b6e_4862;
 /// How long a statement waits for a lock, which only a foreign program can hold.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many statements a connection keeps prepared; more than the hub has of one kind.
+const STATEMENTS: usize = 128;
+
+/// How much of the file the writer keeps in memory: the inner pages of its indexes, which every batch touches.
+const WRITER_CACHE_KIB: i64 = 16 * 1024;
+
+/// How many pages the write-ahead log gathers before they are moved into the file.
+///
+/// A burst writes the same pages again and again; each move writes them once, and makes writers wait.
+const CHECKPOINT_PAGES: i64 = 4_000;
+
 /// An open store file.
 pub(super) struct Opened {
     /// The connection that may write.
@@ -65,6 +76,7 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "query_only", true)?;
     rusqlite::vtab::array::load_module(&db)?;
     Ok(db)
@@ -133,8 +145,11 @@ fn check_owner(db: &Connection, path: &Path) -> Result<(), OpenError> {
 
 fn configure(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "journal_mode", "WAL")?;
-    db.pragma_update(None, "synchronous", "FULL")
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
 }
 
 fn migrate(db: &mut Connection) -> rusqlite::Result<()> {

@@ -34,12 +34,16 @@ impl Folded {
         self.0.char_indices().flat_map(|(start, _)| grams_at(&self.0, start))
     }
 
-    /// Returns grams of this word that stand in every text that contains it.
+    /// Returns grams of this word that stand in every text that contains it: side by side, the last one maybe overlapping.
     pub(crate) fn required_grams(&self) -> impl Iterator<Item = &str> {
-        let chars = self.0.chars().count().min(3);
+        let chars = self.0.chars().count();
+        let length = chars.min(3);
+        let is_taken = move |at: usize| at.is_multiple_of(length) || at + length == chars;
         self.0
             .char_indices()
-            .filter_map(move |(start, _)| grams_at(&self.0, start).nth(chars - 1))
+            .enumerate()
+            .filter(move |(at, _)| is_taken(*at))
+            .filter_map(move |(_, (start, _))| grams_at(&self.0, start).nth(length - 1))
             .take(MAX_REQUIRED_GRAMS)
     }
 

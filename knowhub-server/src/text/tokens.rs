@@ -17,8 +17,11 @@ pub(crate) fn tokens(text: &str) -> Vec<String> {
         previous: None,
         tokens: Vec::new(),
     };
-    for c in text.nfkc().flat_map(char::to_lowercase) {
-        splitter.take(c);
+    if text.is_ascii() {
+        // The same, at a fraction of the cost.
+        text.chars().for_each(|c| splitter.take(c.to_ascii_lowercase()));
+    } else {
+        text.nfkc().flat_map(char::to_lowercase).for_each(|c| splitter.take(c));
     }
     splitter.take(' ');
     splitter.tokens

@@ -23,6 +23,7 @@ mod metrics;
 mod openapi;
 mod original;
 mod resource_deletion;
+mod resource_search;
 mod resource_versions;
 mod resources;
 mod transfer;

@@ -1,0 +1,93 @@
+//! The best hits of each of a few groups, collected in one pass over what matches.
+
+use tantivy::{
+    DocId, Score, SegmentOrdinal, SegmentReader,
+    collector::{Collector, SegmentCollector},
+    columnar::{Column, StrColumn},
+};
+
+use super::{Hit, fields, sort_hits};
+
+/// Collects the best hits of each group.
+pub(super) struct BestOfGroups<'a> {
+    /// The groups; hits of others are passed by.
+    pub(super) groups: &'a [String],
+    /// How many hits of each.
+    pub(super) limit: usize,
+}
+
+/// What is collected in one segment.
+pub(super) struct OfSegment {
+    limit: usize,
+    rows: Column<i64>,
+    seqs: Column<i64>,
+    /// The group of each document, as a number of this segment; absent when nothing here has a group.
+    group_of: Option<StrColumn>,
+    /// The numbers of the groups that are here, and which groups they are; in the order of the numbers.
+    numbers: Vec<(u64, usize)>,
+    hits: Vec<Vec<Hit>>,
+}
+
+impl Collector for BestOfGroups<'_> {
+    type Fruit = Vec<Vec<Hit>>;
+    type Child = OfSegment;
+
+    fn for_segment(
+        &self,
+        _: SegmentOrdinal,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<OfSegment> {
+        let fast = segment.fast_fields();
+        let group_of = fast.str(fields::GROUP)?;
+        let mut numbers = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            let Some(column) = &group_of else { break };
+            numbers.extend(column.dictionary().term_ord(group)?.map(|number| (number, index)));
+        }
+        numbers.sort_unstable();
+        Ok(OfSegment {
+            limit: self.limit,
+            rows: fast.i64(fields::ROW)?,
+            seqs: fast.i64(fields::SEQ)?,
+            group_of,
+            numbers,
+            hits: vec![Vec::new(); self.groups.len()],
+        })
+    }
+
+    fn requires_scoring(&self) -> bool {
+        true
+    }
+
+    fn merge_fruits(&self, segments: Vec<Vec<Vec<Hit>>>) -> tantivy::Result<Vec<Vec<Hit>>> {
+        let mut merged = vec![Vec::new(); self.groups.len()];
+        for (group, hits) in segments.into_iter().flat_map(|hits| hits.into_iter().enumerate()) {
+            merged[group].extend(hits);
+        }
+        Ok(merged)
+    }
+}
+
+impl SegmentCollector for OfSegment {
+    type Fruit = Vec<Vec<Hit>>;
+
+    fn collect(&mut self, doc: DocId, score: Score) {
+        let number = self.group_of.as_ref().and_then(|column| column.ords().first(doc));
+        let Some(number) = number else { return };
+        let Ok(at) = self.numbers.binary_search_by_key(&number, |(number, _)| *number) else {
+            return;
+        };
+        if let (Some(row), Some(seq)) = (self.rows.first(doc), self.seqs.first(doc)) {
+            let hits = &mut self.hits[self.numbers[at].1];
+            hits.push(Hit { row, seq, score });
+            // Now and then, so that a hit costs next to nothing however many there are.
+            if hits.len() >= 4 * self.limit {
+                sort_hits(hits, self.limit);
+            }
+        }
+    }
+
+    fn harvest(self) -> Vec<Vec<Hit>> {
+        self.hits
+    }
+}
