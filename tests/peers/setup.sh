@@ -11,6 +11,10 @@
 # and says on stderr "Uvicorn running on http://127.0.0.1:PORT" once it answers.
 # The default of 2,048 tokens would refuse a prompt that holds a few sources; 8,192 is what the model was trained with.
 #
+# .peers/first-design is what KnowHub's first design in Python runs on, for the programs that measure:
+#   bin/python    a virtual environment that holds FastAPI and uvicorn
+#   ready         as above
+#
 # .peers/schemathesis is a tester that sends an API what its OpenAPI document allows, and what it forbids:
 #   bin/schemathesis   the program, in a virtual environment
 #   ready              as above
@@ -85,6 +89,25 @@ setup_schemathesis() {
     echo "peers: the OpenAPI tester is ready"
 }
 
+setup_first_design() {
+    local design=$peers/first-design log=$peers/first-design-install.log
+    if cmp -s "$here/requirements-first-design.txt" "$design/ready"; then
+        echo "peers: the first design is in place"
+        return
+    fi
+
+    require_python "first design"
+    echo "peers: installing the first design's libraries into $design (log in $log)"
+    rm -rf "$design"
+    python3 -m venv "$design"
+    "$design/bin/python" -m pip install --no-deps --disable-pip-version-check \
+        --requirement "$here/requirements-first-design.txt" >"$log" 2>&1 ||
+        unavailable "no first design: pip could not install its libraries, see $log"
+    "$design/bin/python" -c 'import fastapi, httptools, uvicorn, uvloop'
+    cp "$here/requirements-first-design.txt" "$design/ready"
+    echo "peers: the first design is ready"
+}
+
 mkdir -p "$peers"
 # Two runs in one tree take turns, where the system has flock.
 exec 9>"$peers/lock"
@@ -92,7 +115,7 @@ if command -v flock >/dev/null; then flock 9; fi
 
 # Each in a shell of its own, so that one that cannot be had does not keep the other away.
 missing=0
-for setup in setup_schemathesis setup_chat; do
+for setup in setup_first_design setup_schemathesis setup_chat; do
     # Behind `||` the shell would go on after an error.
     set +e
     (set -e; "$setup")

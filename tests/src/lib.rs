@@ -1,6 +1,6 @@
 //! KnowHub's processes, started as a person would: on free ports, over a scratch folder.
 //!
-//! Shared by the system tests (`tests/it/`) and the demo (`demo.rs`).
+//! Shared by the system tests (`tests/it/`), the demo (`demo.rs`) and the programs that measure.
 //!
 //! # Layout
 //!
@@ -9,8 +9,10 @@
 //! - [`binary`]: where the binaries are, and whether they are as new as their sources.
 //! - [`peer`]: the real chat server that stands for a language model.
 //! - [`small_disk`]: a real file system that can be full or read-only.
+//! - [`bench`]: what the programs that measure share.
 //! - [`wait`]: waiting for something to become true.
 
+pub mod bench;
 pub mod binary;
 pub mod peer;
 pub mod process;

@@ -1,0 +1,67 @@
+//! Measures an export of many rows: how fast it streams, and the most memory the hub ever held for it.
+
+#![expect(clippy::print_stdout, reason = "prints a table for a person")]
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use futures_util::StreamExt;
+use tests::bench::{
+    corpus::Corpus,
+    figures::memory_mb,
+    load::{await_readiness, fill_hub, start_hub},
+};
+use tokio::time::Instant;
+
+/// How long the hub may take to end.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[derive(Parser)]
+#[command(about = "Measures an export: its speed, and the hub's memory")]
+struct Options {
+    /// How many experiences to export.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+
+    /// Where the store is made, and kept for the next run; a scratch folder when absent.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    let scratch = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
+    let folder = options.folder.unwrap_or_else(|| scratch.path().to_owned());
+    std::fs::create_dir_all(&folder)?;
+    let mut hub = start_hub(&folder).await?;
+    if !folder.join("filled").exists() {
+        fill_hub(hub.addr(), &Arc::new(Corpus::default()), options.rows).await?;
+        std::fs::write(folder.join("filled"), options.rows.to_string())?;
+        await_readiness(hub.addr()).await?;
+        // A fresh process, so that the most it ever holds is of the export.
+        hub.terminate(PATIENCE).await?;
+        hub = start_hub(&folder).await?;
+    }
+    let before = memory_mb(hub.id()?, "VmHWM")?;
+    let started = Instant::now();
+    let answer = reqwest::get(format!("http://{}/api/export", hub.addr())).await?;
+    ensure!(answer.status().is_success(), "{}", answer.status());
+    let (mut bytes, mut lines) = (0, 0);
+    let mut chunks = answer.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        bytes += chunk.len();
+        lines += chunk.split(|byte| *byte == b'\n').count() - 1;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let after = memory_mb(hub.id()?, "VmHWM")?;
+    println!("| lines | size | time | hub's peak memory before | after |");
+    println!("|---|---|---|---|---|");
+    println!(
+        "| {lines} | {:.0} MB | {seconds:.1} s | {before:.0} MB | {after:.0} MB |",
+        bytes as f64 / 1e6
+    );
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Measures how many reports a second become durable under 32 writers, and how long searches take meanwhile.
+
+#![expect(clippy::print_stdout, reason = "prints a table for a person")]
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use serde_json::json;
+use tests::bench::{
+    client::Client,
+    corpus::{Corpus, Language},
+    figures::Latencies,
+    first_design::FirstDesign,
+    load::{await_readiness, fill_hub, report, start_hub},
+};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, interval},
+};
+
+#[derive(Parser)]
+#[command(about = "Measures durable reports a second, and searches meanwhile")]
+struct Options {
+    /// How many experiences are there before.
+    #[arg(long, default_value_t = 20_000)]
+    rows: u64,
+
+    /// How many connections report at once.
+    #[arg(long, default_value_t = 32)]
+    writers: usize,
+
+    /// How many connections search at once, each 20 times a second.
+    #[arg(long, default_value_t = 4)]
+    readers: usize,
+
+    /// How many seconds to measure.
+    #[arg(long, default_value_t = 15)]
+    seconds: u64,
+
+    /// Measure the hub alone.
+    #[arg(long)]
+    no_peer: bool,
+}
+
+/// How often each reader searches.
+const READ_PERIOD: Duration = Duration::from_millis(50);
+
+/// What one server did.
+struct Measured {
+    writes_per_second: f64,
+    writes: Latencies,
+    reads: Latencies,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    let corpus = Arc::new(Corpus::default());
+    let folder = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
+    println!("| server | durable reports a second | report p50 | p99 | search p50 | p99 |");
+    println!("|---|---|---|---|---|---|");
+    let hub = start_hub(folder.path()).await?;
+    fill_hub(hub.addr(), &corpus, options.rows).await?;
+    await_readiness(hub.addr()).await?;
+    show("hub", &measure(hub.addr(), &corpus, &options).await?);
+    drop(hub);
+    if !options.no_peer
+        && let Some(peer) = FirstDesign::start(folder.path(), &corpus, options.rows).await?
+    {
+        show("first design", &measure(peer.addr(), &corpus, &options).await?);
+    }
+    Ok(())
+}
+
+fn show(server: &str, measured: &Measured) {
+    let Measured { writes_per_second, writes, reads } = measured;
+    let [write_p50, write_p99] = [50.0, 99.0].map(|percent| writes.percentile_ms(percent));
+    let [read_p50, read_p99] = [50.0, 99.0].map(|percent| reads.percentile_ms(percent));
+    println!(
+        "| {server} | {writes_per_second:.0} | {write_p50:.1} ms | {write_p99:.1} ms | {read_p50:.1} ms | {read_p99:.1} ms |"
+    );
+    println!(
+        "{}",
+        json!({
+            "server": server, "writes_per_second": writes_per_second, "write_p50_ms": write_p50,
+            "write_p99_ms": write_p99, "reads": reads.count(), "read_p50_ms": read_p50,
+            "read_p99_ms": read_p99,
+        })
+    );
+}
+
+async fn measure(addr: SocketAddr, corpus: &Arc<Corpus>, options: &Options) -> Result<Measured> {
+    let next = Arc::new(AtomicU64::new(options.rows));
+    let started = Instant::now();
+    let end = started + Duration::from_secs(options.seconds);
+    let (mut writers, mut readers) = (JoinSet::new(), JoinSet::new());
+    for _ in 0..options.writers {
+        writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next)));
+    }
+    for number in 0..options.readers {
+        readers.spawn(read_until(end, addr, Arc::clone(corpus), number));
+    }
+    let (mut reported, mut searched) = (Latencies::default(), Latencies::default());
+    while let Some(ended) = writers.join_next().await {
+        reported.extend(ended??);
+    }
+    let writes_per_second = reported.count() as f64 / started.elapsed().as_secs_f64();
+    while let Some(ended) = readers.join_next().await {
+        searched.extend(ended??);
+    }
+    Ok(Measured { writes_per_second, writes: reported, reads: searched })
+}
+
+async fn write_until(
+    end: Instant,
+    addr: SocketAddr,
+    corpus: Arc<Corpus>,
+    next: Arc<AtomicU64>,
+) -> Result<Latencies> {
+    let mut client = Client::connect(addr).await?;
+    let mut latencies = Latencies::default();
+    while Instant::now() < end {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        let started = Instant::now();
+        report(&mut client, &corpus, index).await?;
+        latencies.push(started.elapsed());
+    }
+    Ok(latencies)
+}
+
+async fn read_until(
+    end: Instant,
+    addr: SocketAddr,
+    corpus: Arc<Corpus>,
+    number: usize,
+) -> Result<Latencies> {
+    let mut client = Client::connect(addr).await?;
+    let mut latencies = Latencies::default();
+    let mut ticks = interval(READ_PERIOD);
+    let mut rank = 4 + 29 * number;
+    while Instant::now() < end {
+        ticks.tick().await;
+        let language = if rank.is_multiple_of(2) { Language::English } else { Language::Chinese };
+        let q = corpus.word(language, rank % 2_000);
+        rank += 127;
+        let started = Instant::now();
+        let answer = client.get("/api/search", &[("q", q)]).await?;
+        latencies.push(started.elapsed());
+        ensure!(answer.status == 200, "{q}: {}", answer.status);
+    }
+    Ok(latencies)
+}
