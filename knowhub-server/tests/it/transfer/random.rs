@@ -96,7 +96,7 @@ fn knowledge_id(number: u16) -> KnowledgeId {
 }
 
 fn knowledge() -> impl Strategy<Value = Vec<Line>> {
-    let one = (present(), present(), text(), select(vec![0.0, 0.25, 0.5, 1.0]), 1..9_i64, time());
+    let one = (present(), present(), text(), 0.0..=1.0_f64, 1..9_i64, time());
     btree_map(any::<u16>(), one, 0..4).prop_map(|all| {
         let line = |(number, (task, content, tag, confidence, version, at))| {
             let record = Knowledge {
