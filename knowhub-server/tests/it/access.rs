@@ -193,7 +193,10 @@ async fn tokens_follow_their_file() {
     let path = folder.path().join("tokens");
     let line = |token: &str| format!("# agents\nci:writer:{token}\n");
     fs::write(&path, line(WRITER)).unwrap();
-    let hub = TestHub::with_flags(&["--knowhub-tokens-file", path.to_str().unwrap()]).await;
+    // Probing for the change asks more often than strangers may.
+    let no_limit = ["--knowhub-rate-limit", "0"];
+    let tokens_file = ["--knowhub-tokens-file", path.to_str().unwrap()];
+    let hub = TestHub::with_flags(&[tokens_file, no_limit].concat()).await;
     let status =
         async |token: &str| call(&hub, "GET", "/api/search?q=a", token, &json!({})).await.status;
     assert_eq!(status(WRITER).await, StatusCode::OK);
