@@ -210,58 +210,48 @@ impl Index {
     /// Returns the best `limit` hits of each query, best first, among equals the newest.
     ///
     /// Fails while the rows that were there at the start are not all here: an answer from a part would look complete.
-    pub(crate) async fn search(
-        &self,
-        queries: Vec<(Query, usize)>,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        if *self.shared.following.borrow() == Following::Building {
-            return Err(Error::Building);
-        }
-        self.off_thread(move |shared| {
-            let view = shared.view();
-            let tokens = queries.iter().flat_map(|(query, _)| &query.tokens);
-            let statistics = shared.statistics(&view, tokens)?;
-            queries
-                .iter()
-                .map(|(query, limit)| shared.search(&view, query, *limit, &statistics))
-                .collect()
-        })
-        .await
+    pub(crate) fn search(&self, queries: &[(Query, usize)]) -> Result<Vec<Vec<Hit>>, Error> {
+        let (shared, view) = (&self.shared, self.whole_view()?);
+        let tokens = queries.iter().flat_map(|(query, _)| &query.tokens);
+        let statistics = shared.statistics(&view, tokens)?;
+        queries
+            .iter()
+            .map(|(query, limit)| shared.search(&view, query, *limit, &statistics))
+            .collect()
     }
 
     /// Returns the best `limit` hits of each group, best first, among equals the newest.
-    pub(crate) async fn search_groups(
+    pub(crate) fn search_groups(
         &self,
-        query: Query,
-        groups: Vec<String>,
+        query: &Query,
+        groups: &[String],
         limit: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        self.off_thread(move |shared| {
-            let view = shared.view();
-            let statistics = shared.statistics(&view, &query.tokens)?;
-            shared.search_groups(&view, &query, &groups, limit, &statistics)
-        })
-        .await
+        let (shared, view) = (&self.shared, self.whole_view()?);
+        let statistics = shared.statistics(&view, &query.tokens)?;
+        shared.search_groups(&view, query, groups, limit, &statistics)
     }
 
     /// Returns how many rows match.
-    pub(crate) async fn count(&self, query: Query) -> Result<u64, Error> {
-        self.off_thread(move |shared| {
-            let view = shared.view();
-            let in_memory = view.recent.iter().filter(|entry| query.matches(entry)).count();
-            let on_disk = query.on_disk(&shared.fields, &view.changed);
-            Ok(in_memory as u64 + view.searcher.search(&on_disk, &Count)? as u64)
-        })
-        .await
+    pub(crate) fn count(&self, query: &Query) -> Result<u64, Error> {
+        let view = self.whole_view()?;
+        let in_memory = view.recent.iter().filter(|entry| query.matches(entry)).count();
+        let on_disk = query.on_disk(&self.shared.fields, &view.changed);
+        Ok(in_memory as u64 + view.searcher.search(&on_disk, &Count)? as u64)
     }
 
     /// Returns in how many rows each token stands.
-    pub(crate) async fn frequencies(&self, tokens: Vec<String>) -> Result<Frequencies, Error> {
-        self.off_thread(move |shared| {
-            let view = shared.view();
-            Ok(shared.statistics(&view, &tokens)?.frequencies().clone())
-        })
-        .await
+    pub(crate) fn frequencies(&self, tokens: &[String]) -> Result<Frequencies, Error> {
+        let view = self.shared.view();
+        Ok(self.shared.statistics(&view, tokens)?.frequencies().clone())
+    }
+
+    /// Returns what a search sees, once the rows that were there at the start are all here.
+    fn whole_view(&self) -> Result<View, Error> {
+        if *self.shared.following.borrow() == Following::Building {
+            return Err(Error::Building);
+        }
+        Ok(self.shared.view())
     }
 
     async fn off_thread<T: Send + 'static>(

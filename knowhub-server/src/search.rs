@@ -20,7 +20,7 @@ use crate::{
     blocking,
     index::{self, Following, Grams, Index, Recent, Update},
     metrics::IndexLoad,
-    store::{self, Change, RecordKind, Store},
+    store::{self, Change, Reader, RecordKind, Store},
 };
 
 /// Why a search failed.
@@ -132,6 +132,16 @@ impl Search {
             resources: open("resources", Grams::Characters, recent.resources)?,
         };
         Ok(Self { store, indexes, places: Places::new(), recall_factor })
+    }
+
+    /// Runs a whole search where it may block: to hand it from thread to thread costs more than most of its steps.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self, &Reader<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let _place = self.places.take().await?;
+        let search = self.clone();
+        self.store.reading(move |rows| work(&search, rows)).await
     }
 
     /// Starts the tasks that bring the indexes after the store until `stop`.

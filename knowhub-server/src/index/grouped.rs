@@ -26,6 +26,8 @@ pub(super) struct OfSegment {
     /// The numbers of the groups that are here, and which groups they are; in the order of the numbers.
     numbers: Vec<(u64, usize)>,
     hits: Vec<Vec<Hit>>,
+    /// The least score of each group that can still be among its best.
+    least: Vec<Score>,
 }
 
 impl Collector for BestOfGroups<'_> {
@@ -52,6 +54,7 @@ impl Collector for BestOfGroups<'_> {
             group_of,
             numbers,
             hits: vec![Vec::new(); self.groups.len()],
+            least: vec![Score::MIN; self.groups.len()],
         })
     }
 
@@ -77,12 +80,17 @@ impl SegmentCollector for OfSegment {
         let Ok(at) = self.numbers.binary_search_by_key(&number, |(number, _)| *number) else {
             return;
         };
+        let group = self.numbers[at].1;
+        if score < self.least[group] {
+            return;
+        }
         if let (Some(row), Some(seq)) = (self.rows.first(doc), self.seqs.first(doc)) {
-            let hits = &mut self.hits[self.numbers[at].1];
+            let hits = &mut self.hits[group];
             hits.push(Hit { row, seq, score });
             // Now and then, so that a hit costs next to nothing however many there are.
             if hits.len() >= 4 * self.limit {
                 sort_hits(hits, self.limit);
+                self.least[group] = hits.last().map_or(Score::MIN, |hit| hit.score);
             }
         }
     }

@@ -36,8 +36,8 @@ fn query(q: &str, matching: Match) -> Query {
     Query { tokens: tokens(q), matching, labels: Vec::new(), without: Vec::new() }
 }
 
-async fn search(index: &Index, query: Query) -> Vec<Hit> {
-    index.search(vec![(query, 10)]).await.unwrap().remove(0)
+fn search(index: &Index, query: Query) -> Vec<Hit> {
+    index.search(&[(query, 10)]).unwrap().remove(0)
 }
 
 async fn commit(index: &Index, docs: &[Doc]) {
@@ -70,17 +70,17 @@ async fn a_row_has_the_same_score_in_memory_and_on_disk() {
     index.recent().remember(puts(&docs));
     let mut in_memory = Vec::new();
     for query in &queries {
-        in_memory.push(search(&index, query.clone()).await);
+        in_memory.push(search(&index, query.clone()));
     }
     assert_eq!(in_memory.iter().map(Vec::len).collect::<Vec<_>>(), [3, 1, 2, 2, 1, 0, 0]);
 
     commit(&index, &docs[..2]).await;
     for (query, expected) in queries.iter().zip(&in_memory) {
-        check_close(&search(&index, query.clone()).await, expected);
+        check_close(&search(&index, query.clone()), expected);
     }
     commit(&index, &docs[2..]).await;
     for (query, expected) in queries.iter().zip(&in_memory) {
-        check_close(&search(&index, query.clone()).await, expected);
+        check_close(&search(&index, query.clone()), expected);
     }
 }
 
@@ -98,38 +98,38 @@ async fn a_changed_row_is_found_once_in_its_new_state() {
     let Fixture { index, _folder } = fixture();
     commit(&index, &[doc(1, 1, "旧的内容", &[]), doc(2, 2, "别的", &[])]).await;
     commit(&index, &[doc(1, 3, "新的内容", &[])]).await;
-    let hits = search(&index, query("内容", Match::AnyToken)).await;
+    let hits = search(&index, query("内容", Match::AnyToken));
     assert_eq!(hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>(), [(1, 3)]);
-    assert!(search(&index, query("旧", Match::AnyToken)).await.is_empty());
+    assert!(search(&index, query("旧", Match::AnyToken)).is_empty());
 }
 
 #[tokio::test]
 async fn the_newest_state_counts_wherever_the_older_ones_are() {
     let Fixture { index, _folder } = fixture();
-    let found = async |q: &str| {
-        let hits = search(&index, query(q, Match::AnyToken)).await;
-        assert_eq!(index.count(query(q, Match::AllTokens)).await.unwrap(), hits.len() as u64);
+    let found = |q: &str| {
+        let hits = search(&index, query(q, Match::AnyToken));
+        assert_eq!(index.count(&query(q, Match::AllTokens)).unwrap(), hits.len() as u64);
         hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>()
     };
     let put = |row, seq, text| Update::Put(doc(row, seq, text, &[]));
 
     // All in memory.
     index.recent().remember(vec![put(1, 1, "草莓"), put(2, 2, "草莓"), put(1, 3, "樱桃")]);
-    assert_eq!(found("草莓").await, [(2, 2)]);
-    assert_eq!(found("樱桃").await, [(1, 3)]);
+    assert_eq!(found("草莓"), [(2, 2)]);
+    assert_eq!(found("樱桃"), [(1, 3)]);
 
     // Older states on disk, newer ones in memory.
     commit(&index, &[doc(2, 2, "草莓", &[]), doc(1, 3, "樱桃", &[])]).await;
     index.recent().remember(vec![put(1, 4, "草莓"), Update::Drop { row: 2, seq: 5 }]);
-    assert_eq!(found("草莓").await, [(1, 4)]);
-    assert_eq!(found("樱桃").await, []);
+    assert_eq!(found("草莓"), [(1, 4)]);
+    assert_eq!(found("樱桃"), []);
 
     // All on disk.
     index.add(vec![put(1, 4, "草莓"), Update::Drop { row: 2, seq: 5 }]).await.unwrap();
     index.commit(5, 2).await.unwrap();
     assert_eq!(index.mark(), 5);
-    assert_eq!(found("草莓").await, [(1, 4)]);
-    assert_eq!(found("樱桃").await, []);
+    assert_eq!(found("草莓"), [(1, 4)]);
+    assert_eq!(found("樱桃"), []);
 }
 
 #[tokio::test]
@@ -144,21 +144,21 @@ async fn groups_have_the_best_hits_each() {
         doc(5, 5, "pdf", &[]),
         of_group(6, "pdf and still other things", "a"),
     ];
-    let found = async || {
+    let found = || {
         let groups = ["b", "a", "x"].map(String::from).to_vec();
         let query = query("pdf", Match::AnyToken);
-        let hits = index.search_groups(query, groups, 2).await.unwrap();
+        let hits = index.search_groups(&query, &groups, 2).unwrap();
         hits.iter()
             .map(|hits| hits.iter().map(|hit| hit.row).collect::<Vec<_>>())
             .collect::<Vec<_>>()
     };
     let expected = [vec![3], vec![1, 2], vec![]];
     index.recent().remember(puts(&docs));
-    assert_eq!(found().await, expected);
+    assert_eq!(found(), expected);
     commit(&index, &docs[..3]).await;
-    assert_eq!(found().await, expected);
+    assert_eq!(found(), expected);
     commit(&index, &docs[3..]).await;
-    assert_eq!(found().await, expected);
+    assert_eq!(found(), expected);
 }
 
 #[tokio::test]
@@ -168,6 +168,6 @@ async fn what_was_undone_is_not_there_twice() {
     index.add(puts(&docs)).await.unwrap();
     index.undo().await.unwrap();
     commit(&index, &docs).await;
-    assert_eq!(search(&index, query("提取", Match::AnyToken)).await.len(), 1);
+    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), 1);
     assert_eq!(index.mark(), 1);
 }

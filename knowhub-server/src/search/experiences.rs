@@ -1,9 +1,6 @@
 //! Searching experiences: rows in which every word stands first, then those that answer the question in part.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use protocol::hub::{ExperienceHit, ExperienceSearch, ResourceHit};
 
@@ -12,9 +9,8 @@ use super::{
     relevance::{self, Question},
 };
 use crate::{
-    blocking,
     index::{Doc, Hit, Match, Query},
-    store::Experience,
+    store::{Experience, Reader},
     text::{Folded, tokens},
 };
 
@@ -127,39 +123,48 @@ impl Search {
         &self,
         query: &ExperienceQuery,
     ) -> Result<ExperienceSearch, Error> {
-        let _place = self.places.take().await?;
-        let frequencies = self.indexes.experiences.frequencies(Question::tokens(&query.q)).await?;
+        let query = query.clone();
+        self.run(move |search, rows| search.find_experiences(&query, rows)).await
+    }
+
+    fn find_experiences(
+        &self,
+        query: &ExperienceQuery,
+        rows: &Reader<'_>,
+    ) -> Result<ExperienceSearch, Error> {
+        let frequencies = self.indexes.experiences.frequencies(&Question::tokens(&query.q))?;
         let category = query.category.as_deref().map(|category| vec![category_label(category)]);
-        let asked = Arc::new(Asked {
+        let asked = Asked {
             words: Folded::words(&query.q),
             tokens: tokens(&query.q),
             question: Question::new(&query.q, &frequencies),
             names: relevance::names(&query.q).into_iter().collect(),
             category: category.into_iter().collect(),
-        });
+        };
         let mut names = Vec::new();
         for stage in [Stage::Words, Stage::Full, Stage::Partial] {
-            self.find_names(&asked, stage, query.limit, &mut names).await?;
+            self.find_names(&asked, stage, query.limit, &mut names, rows)?;
         }
-        Ok(ExperienceSearch { results: self.show_names(&asked, names).await? })
+        Ok(ExperienceSearch { results: self.show_names(&asked, names, rows)? })
     }
 
     /// Adds the names of the best matching rows until there are `limit`.
     ///
     /// Names that are there already are left out of each further look, so that one name with many rows hides none.
-    async fn find_names(
+    fn find_names(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Asked,
         stage: Stage,
         limit: usize,
         names: &mut Vec<String>,
+        rows: &Reader<'_>,
     ) -> Result<(), Error> {
         let mut batch = ROWS_PER_NAME * limit;
         let mut rejected = HashSet::new();
         while names.len() < limit {
             let mut query = asked.query(stage);
             query.without = names.iter().map(|name| name_label(name)).collect();
-            let hits = self.indexes.experiences.search(vec![(query, batch)]).await?.remove(0);
+            let hits = self.indexes.experiences.search(&[(query, batch)])?.remove(0);
             let is_last = hits.len() < batch;
             let fresh: Vec<Hit> =
                 hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
@@ -168,9 +173,9 @@ impl Search {
                 if names.len() == limit {
                     break;
                 }
-                let mut rows = self.read_matching(asked, stage, chunk).await?;
+                let mut matching = read_matching(asked, stage, chunk, rows)?;
                 for hit in chunk {
-                    match rows.remove(&hit.row) {
+                    match matching.remove(&hit.row) {
                         Some(row) if names.len() < limit && !names.contains(&row.report.name) => {
                             names.push(row.report.name);
                         }
@@ -190,27 +195,27 @@ impl Search {
         Ok(())
     }
 
-    async fn show_names(
+    fn show_names(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Asked,
         names: Vec<String>,
+        rows: &Reader<'_>,
     ) -> Result<Vec<ResourceHit>, Error> {
-        let full = self.find_rows(asked, Stage::Full, &names, MAX_PER_NAME).await?;
-        let mut rows = self.read_matching(asked, Stage::Full, &full.concat()).await?;
+        let full = self.find_rows(asked, Stage::Full, &names, MAX_PER_NAME)?;
+        let mut shown_rows = read_matching(asked, Stage::Full, &full.concat(), rows)?;
         let is_short = |hits: &Vec<Hit>| hits.len() < MAX_PER_NAME;
         let short: Vec<String> = std::iter::zip(&names, &full)
             .filter(|(_, hits)| is_short(hits))
             .map(|(name, _)| name.clone())
             .collect();
         // The full matches are among the best of these, and are left out.
-        let mut partial = self
-            .find_rows(asked, Stage::Partial, &short, MAX_PER_NAME + MAX_PARTIAL_PER_NAME)
-            .await?;
+        let mut partial =
+            self.find_rows(asked, Stage::Partial, &short, MAX_PER_NAME + MAX_PARTIAL_PER_NAME)?;
         for hits in &mut partial {
-            hits.retain(|hit| !rows.contains_key(&hit.row));
+            hits.retain(|hit| !shown_rows.contains_key(&hit.row));
             hits.truncate(MAX_PARTIAL_PER_NAME);
         }
-        rows.extend(self.read_matching(asked, Stage::Partial, &partial.concat()).await?);
+        shown_rows.extend(read_matching(asked, Stage::Partial, &partial.concat(), rows)?);
         let mut partial = partial.into_iter();
         let hits = full.into_iter().map(|mut hits| {
             if is_short(&hits) {
@@ -218,9 +223,9 @@ impl Search {
             }
             hits
         });
-        let mut aggregates = self.store.list_resource_names(names.clone()).await?;
+        let mut aggregates = rows.list_resource_names(names.clone())?;
         let results = names.into_iter().zip(hits).map(|(name, hits)| {
-            let found = hits.iter().filter_map(|hit| rows.get(&hit.row));
+            let found = hits.iter().filter_map(|hit| shown_rows.get(&hit.row));
             let relevant_experiences = found.take(MAX_PER_NAME).map(shown).collect();
             let aggregate = aggregates.remove(&name).unwrap_or_default();
             ResourceHit {
@@ -235,7 +240,7 @@ impl Search {
     }
 
     /// Returns the best matching rows of each name.
-    async fn find_rows(
+    fn find_rows(
         &self,
         asked: &Asked,
         stage: Stage,
@@ -246,27 +251,24 @@ impl Search {
             return Ok(Vec::new());
         }
         let query = asked.query_for_names(stage, names);
-        Ok(self.indexes.experiences.search_groups(query, names.to_vec(), limit).await?)
+        Ok(self.indexes.experiences.search_groups(&query, names, limit)?)
     }
+}
 
-    /// Reads the rows again, and keeps those that match and did not change since they were indexed.
-    async fn read_matching(
-        &self,
-        asked: &Arc<Asked>,
-        stage: Stage,
-        hits: &[Hit],
-    ) -> Result<HashMap<i64, Experience>, Error> {
-        let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
-        let rows = self.store.list_experiences(seqs.keys().copied().collect()).await?;
-        let asked = Arc::clone(asked);
-        let matching = move || {
-            rows.into_iter()
-                .filter(|row| seqs.get(&row.id.0) == Some(&row.seq) && asked.matches(stage, row))
-                .map(|row| (row.id.0, row))
-                .collect()
-        };
-        Ok(blocking::run(matching).await?)
-    }
+/// Reads the rows again, and keeps those that match and did not change since they were indexed.
+fn read_matching(
+    asked: &Asked,
+    stage: Stage,
+    hits: &[Hit],
+    rows: &Reader<'_>,
+) -> Result<HashMap<i64, Experience>, Error> {
+    let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
+    let rows = rows.list_experiences(seqs.keys().copied().collect())?;
+    Ok(rows
+        .into_iter()
+        .filter(|row| seqs.get(&row.id.0) == Some(&row.seq) && asked.matches(stage, row))
+        .map(|row| (row.id.0, row))
+        .collect())
 }
 
 /// Returns an experience as an answer shows it.

@@ -9,9 +9,8 @@ use super::{
     relevance::{self, Question},
 };
 use crate::{
-    blocking,
     index::{Doc, Hit, Match, Query},
-    store::KnowledgeRow,
+    store::{KnowledgeRow, Reader},
     text::tokens,
 };
 
@@ -114,14 +113,21 @@ fn judged(
 impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
-        let _place = self.places.take().await?;
-        let frequencies = self.indexes.knowledge.frequencies(Question::tokens(&query.q)).await?;
+        let query = query.clone();
+        self.run(move |search, rows| search.find_knowledge(&query, rows)).await
+    }
+
+    fn find_knowledge(
+        &self,
+        query: &KnowledgeQuery,
+        rows: &Reader<'_>,
+    ) -> Result<KnowledgeSearch, Error> {
+        let frequencies = self.indexes.knowledge.frequencies(&Question::tokens(&query.q))?;
         let question = Question::new(&query.q, &frequencies);
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let recalled = self.recall(query, &names).await?;
-        let judge =
-            move || recalled.into_iter().map(|hit| judged(hit, &question, &names)).collect();
-        let mut ranked: Vec<KnowledgeHit> = blocking::run(judge).await?;
+        let recalled = self.recall(query, &names, rows)?.into_iter();
+        let mut ranked: Vec<KnowledgeHit> =
+            recalled.map(|hit| judged(hit, &question, &names)).collect();
 
         // Of those that would have been shown, so that `all` shows what is counted here.
         let irrelevant = ranked.iter().take(query.top_k).filter(|hit| !hit.relevant).count();
@@ -137,10 +143,11 @@ impl Search {
     }
 
     /// Returns the candidates: the record whose id or name the query is, then by BM25.
-    async fn recall(
+    fn recall(
         &self,
         query: &KnowledgeQuery,
         names: &HashSet<String>,
+        rows: &Reader<'_>,
     ) -> Result<Vec<(Hit, Knowledge)>, Error> {
         let limit = self.recall_factor * query.top_k;
         let recalled = |matching, names: Vec<String>| {
@@ -150,13 +157,13 @@ impl Search {
             (Query { tokens, matching, labels, without: Vec::new() }, limit)
         };
         let label = |name: &String| name_label(name);
-        let queries = vec![
+        let queries = [
             recalled(Match::Labels, vec![name_label(query.q.trim())]),
             recalled(Match::Labels, names.iter().map(label).collect()),
             recalled(Match::AnyToken, Vec::new()),
         ];
         let [whole, mut rest, by_tokens] =
-            <[Vec<Hit>; 3]>::try_from(self.indexes.knowledge.search(queries).await?)
+            <[Vec<Hit>; 3]>::try_from(self.indexes.knowledge.search(&queries)?)
                 .expect("the index answers each query");
         rest.extend(by_tokens);
         rest.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
@@ -164,10 +171,8 @@ impl Search {
         let mut seen = HashSet::new();
         let hits: Vec<Hit> =
             whole.into_iter().chain(rest).filter(|hit| seen.insert(hit.row)).collect();
-        let mut rows: HashMap<i64, KnowledgeRow> = self
-            .store
-            .list_knowledge(hits.iter().map(|hit| hit.row).collect())
-            .await?
+        let mut rows: HashMap<i64, KnowledgeRow> = rows
+            .list_knowledge(hits.iter().map(|hit| hit.row).collect())?
             .into_iter()
             .map(|row| (row.row, row))
             .collect();

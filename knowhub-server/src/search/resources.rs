@@ -9,9 +9,8 @@ use super::{
     relevance::{self, Question},
 };
 use crate::{
-    blocking,
     index::{Doc, Hit, Match, Query},
-    store::{Resource, ResourceFilter},
+    store::{Reader, Resource, ResourceFilter},
     text::tokens,
 };
 
@@ -98,63 +97,68 @@ impl Search {
         &self,
         query: &ResourceQuery,
     ) -> Result<(Vec<Resource>, u64), Error> {
-        let _place = self.places.take().await?;
+        let query = query.clone();
+        self.run(move |search, rows| search.find_resources(&query, rows)).await
+    }
+
+    fn find_resources(
+        &self,
+        query: &ResourceQuery,
+        rows: &Reader<'_>,
+    ) -> Result<(Vec<Resource>, u64), Error> {
         let shown = query.offset..(query.offset + query.limit).min(MAX_SHOWN);
         let whole = HashSet::from([query.q.trim().to_lowercase()]);
-        let queries = vec![
+        let queries = [
             (query.query_for_names(&whole), MAX_PARTIAL),
             (query.query(Match::AllTokens), shown.end.max(MAX_PARTIAL)),
         ];
-        let mut hits = self.indexes.resources.search(queries).await?.concat();
+        let mut hits = self.indexes.resources.search(&queries)?.concat();
         let mut seen = HashSet::new();
         hits.retain(|hit| seen.insert(hit.row));
-        let mut total = self.indexes.resources.count(query.query(Match::AllTokens)).await?;
+        let mut total = self.indexes.resources.count(&query.query(Match::AllTokens))?;
         if hits.len() < MAX_PARTIAL {
-            hits.extend(self.partial_matches(query, seen).await?);
+            hits.extend(self.partial_matches(query, seen, rows)?);
             total = hits.len() as u64;
         }
         let page: Vec<Hit> = hits.into_iter().skip(shown.start).take(shown.len()).collect();
-        let mut rows = self.read_resources(&page).await?;
-        let results = page.iter().filter_map(|hit| rows.remove(&hit.row)).collect();
+        let mut current = read_current(&page, rows)?;
+        let results = page.iter().filter_map(|hit| current.remove(&hit.row)).collect();
         Ok((results, total))
     }
 
     /// Returns what the query names or what answers it in part, best first, apart from the rows `known` already.
-    async fn partial_matches(
+    fn partial_matches(
         &self,
         query: &ResourceQuery,
         mut known: HashSet<i64>,
+        rows: &Reader<'_>,
     ) -> Result<Vec<Hit>, Error> {
-        let frequencies = self.indexes.resources.frequencies(Question::tokens(&query.q)).await?;
+        let frequencies = self.indexes.resources.frequencies(&Question::tokens(&query.q))?;
         let question = Question::new(&query.q, &frequencies);
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let queries = vec![
+        let queries = [
             (query.query_for_names(&names), MAX_PARTIAL),
             (query.query(Match::AnyToken), MAX_PARTIAL),
         ];
-        let [by_name, any] =
-            <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(queries).await?)
-                .expect("the index answers each query");
+        let [by_name, any] = <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(&queries)?)
+            .expect("the index answers each query");
         let names: HashSet<i64> = by_name.iter().map(|hit| hit.row).collect();
         let mut hits: Vec<Hit> =
             by_name.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
-        let rows = self.read_resources(&hits).await?;
-        let judge = move || {
-            hits.retain(|hit| {
-                rows.get(&hit.row).is_some_and(|row| {
-                    names.contains(&hit.row) || question.is_answered_by(&searched_text(row))
-                })
-            });
-            hits
-        };
-        Ok(blocking::run(judge).await?)
+        let current = read_current(&hits, rows)?;
+        hits.retain(|hit| {
+            current.get(&hit.row).is_some_and(|row| {
+                names.contains(&hit.row) || question.is_answered_by(&searched_text(row))
+            })
+        });
+        Ok(hits)
     }
+}
 
-    /// Reads the rows again, and keeps those that did not change since they were indexed.
-    async fn read_resources(&self, hits: &[Hit]) -> Result<HashMap<i64, Resource>, Error> {
-        let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
-        let rows = self.store.list_resources(seqs.keys().copied().collect()).await?;
-        let current = rows.into_iter().filter(|row| seqs.get(&row.row) == Some(&row.seq));
-        Ok(current.map(|row| (row.row, row)).collect())
-    }
+/// Reads the rows again, and keeps those that did not change since they were indexed.
+fn read_current(hits: &[Hit], rows: &Reader<'_>) -> Result<HashMap<i64, Resource>, Error> {
+    let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
+    let rows = rows.list_resources(seqs.keys().copied().collect())?;
+    let current = rows.into_iter().filter(|row| seqs.get(&row.row) == Some(&row.seq));
+    Ok(current.map(|row| (row.row, row)).collect())
 }

@@ -13,7 +13,8 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 use crate::access::Stamp;
 
 use super::{
-    Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency, resource_names,
+    Change, Error, IdempotentRequest, Reader, Store, Written, change::next_seq, idempotency,
+    resource_names,
 };
 
 const COLUMNS: &str = "id, seq, name, url, category, task, score, outcome, tips, content_id, \
@@ -85,18 +86,6 @@ impl Store {
         self.read(move |db| Ok(find(db, id)?)).await
     }
 
-    /// Lists the experiences with these numbers, in no particular order.
-    pub(crate) async fn list_experiences(&self, ids: Vec<i64>) -> Result<Vec<Experience>, Error> {
-        self.read(move |db| {
-            let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
-            let mut statement = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM experiences WHERE id IN rarray(?1)"
-            ))?;
-            Ok(statement.query_map([ids], read)?.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
-
     /// Lists a page of the experiences of exactly this name, newest first.
     pub(crate) async fn list_experiences_of(
         &self,
@@ -112,6 +101,17 @@ impl Store {
             Ok(statement.query_map((name, limit, offset), read)?.collect::<Result<_, _>>()?)
         })
         .await
+    }
+}
+
+impl Reader<'_> {
+    /// Lists the experiences with these numbers, in no particular order.
+    pub(crate) fn list_experiences(&self, ids: Vec<i64>) -> Result<Vec<Experience>, Error> {
+        let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
+        let mut statement = self
+            .0
+            .prepare_cached(&format!("SELECT {COLUMNS} FROM experiences WHERE id IN rarray(?1)"))?;
+        Ok(statement.query_map([ids], read)?.collect::<Result<_, _>>()?)
     }
 }
 

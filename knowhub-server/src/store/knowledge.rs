@@ -16,7 +16,9 @@ use protocol::{
 use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Type, types::Value};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Change, Error, IdempotentRequest, Store, Written, change::next_seq, idempotency};
+use super::{
+    Change, Error, IdempotentRequest, Reader, Store, Written, change::next_seq, idempotency,
+};
 
 pub(crate) use change::Edited;
 pub(crate) use feedback::{Judged, OpenFeedback};
@@ -77,16 +79,15 @@ impl Store {
         })
         .await
     }
+}
 
+impl Reader<'_> {
     /// Lists the records in these rows, in no particular order.
-    pub(crate) async fn list_knowledge(&self, rows: Vec<i64>) -> Result<Vec<KnowledgeRow>, Error> {
-        self.read(move |db| {
-            let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
-            let mut statement =
-                db.prepare_cached("SELECT * FROM knowledge WHERE row IN rarray(?1)")?;
-            Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
-        })
-        .await
+    pub(crate) fn list_knowledge(&self, rows: Vec<i64>) -> Result<Vec<KnowledgeRow>, Error> {
+        let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
+        let mut statement =
+            self.0.prepare_cached("SELECT * FROM knowledge WHERE row IN rarray(?1)")?;
+        Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
     }
 }
 

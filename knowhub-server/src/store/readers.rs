@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
 };
 
 use rusqlite::Connection;
@@ -14,8 +15,8 @@ use tokio::sync::Semaphore;
 use super::{Error, file};
 use crate::blocking::{self, Waiting};
 
-/// How many reads run at once; further ones wait for a connection, in the order they came.
-const MAX_READERS: usize = 4;
+/// How many reads run at once for each processor; further ones wait for a connection, in the order they came.
+const READERS_PER_CPU: usize = 4;
 
 /// How many long reads run at once besides; further ones wait until one ends.
 const MAX_LONG_READS: usize = 2;
@@ -23,6 +24,7 @@ const MAX_LONG_READS: usize = 2;
 /// The pool of connections that cannot write.
 pub(super) struct Readers {
     path: PathBuf,
+    count: usize,
     /// One for each read; held by the read itself, since its caller may leave before it ends.
     permits: Arc<Semaphore>,
     /// How many reads wait for a permit.
@@ -36,10 +38,11 @@ pub(super) struct Readers {
 impl Readers {
     /// Makes a pool for the store at `path`; opens nothing yet.
     pub(super) fn new(path: PathBuf) -> Self {
-        let permits = Arc::new(Semaphore::new(MAX_READERS));
+        let count = READERS_PER_CPU * thread::available_parallelism().map_or(1, Into::into);
+        let permits = Arc::new(Semaphore::new(count));
         let long_reads = Arc::new(Semaphore::new(MAX_LONG_READS));
         let (waiting, idle) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        Self { path, permits, waiting, long_reads, idle }
+        Self { path, count, permits, waiting, long_reads, idle }
     }
 
     /// Runs long `work` on a connection of its own, which should end it when [`Readers::is_closed`].
@@ -90,7 +93,7 @@ impl Readers {
 
     /// Returns how many reads run and how many wait.
     pub(super) fn load(&self) -> (usize, usize) {
-        let running = MAX_READERS - self.permits.available_permits();
+        let running = self.count - self.permits.available_permits();
         (running, self.waiting.load(Ordering::Relaxed))
     }
 

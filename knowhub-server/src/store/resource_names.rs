@@ -5,7 +5,7 @@ use std::{collections::HashMap, rc::Rc};
 use protocol::{ExperienceId, hub::NewExperience};
 use rusqlite::{Connection, types::Value};
 
-use super::{Error, Store};
+use super::{Error, Reader, Store};
 
 /// The aggregate of one name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,29 +19,37 @@ pub(crate) struct ResourceName {
 }
 
 impl Store {
+    /// Finds the aggregate of a name.
+    pub(crate) async fn find_resource_name(
+        &self,
+        name: String,
+    ) -> Result<Option<ResourceName>, Error> {
+        self.reading(move |rows| Ok(rows.list_resource_names(vec![name])?.into_values().next()))
+            .await
+    }
+}
+
+impl Reader<'_> {
     /// Lists the aggregates of these names, by name.
-    pub(crate) async fn list_resource_names(
+    pub(crate) fn list_resource_names(
         &self,
         names: Vec<String>,
     ) -> Result<HashMap<String, ResourceName>, Error> {
-        self.read(move |db| {
-            let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
-            let mut statement = db.prepare_cached(
-                "SELECT name, experience_count, score_sum, score_count, url
-                 FROM resource_names WHERE name IN rarray(?1)",
-            )?;
-            let rows = statement.query_map([names], |row| {
-                let (score_sum, score_count): (f64, f64) = (row.get(2)?, row.get(3)?);
-                let aggregate = ResourceName {
-                    experience_count: row.get::<_, u32>(1)?.into(),
-                    avg_score: (score_count > 0.0).then(|| score_sum / score_count),
-                    url: row.get(4)?,
-                };
-                Ok((row.get(0)?, aggregate))
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
+        let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
+        let mut statement = self.0.prepare_cached(
+            "SELECT name, experience_count, score_sum, score_count, url
+             FROM resource_names WHERE name IN rarray(?1)",
+        )?;
+        let rows = statement.query_map([names], |row| {
+            let (score_sum, score_count): (f64, f64) = (row.get(2)?, row.get(3)?);
+            let aggregate = ResourceName {
+                experience_count: row.get::<_, u32>(1)?.into(),
+                avg_score: (score_count > 0.0).then(|| score_sum / score_count),
+                url: row.get(4)?,
+            };
+            Ok((row.get(0)?, aggregate))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 

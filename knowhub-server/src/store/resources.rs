@@ -12,7 +12,7 @@ use protocol::{
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use super::{
-    Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
+    Change, Deletion, Error, Expected, IdempotentRequest, Reader, RecordKind, Store, Written,
     change::next_seq,
     idempotency,
     knowledge::unreadable,
@@ -152,16 +152,15 @@ impl Store {
     pub(crate) async fn find_resource(&self, id: ResourceId) -> Result<Option<Resource>, Error> {
         self.read(move |db| find(db, &id)).await
     }
+}
 
+impl Reader<'_> {
     /// Lists the resources in these rows, in no particular order.
-    pub(crate) async fn list_resources(&self, rows: Vec<i64>) -> Result<Vec<Resource>, Error> {
-        self.read(move |db| {
-            let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
-            let mut statement =
-                db.prepare_cached("SELECT * FROM resources WHERE row IN rarray(?1)")?;
-            Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
-        })
-        .await
+    pub(crate) fn list_resources(&self, rows: Vec<i64>) -> Result<Vec<Resource>, Error> {
+        let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
+        let mut statement =
+            self.0.prepare_cached("SELECT * FROM resources WHERE row IN rarray(?1)")?;
+        Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
     }
 }
 

@@ -53,7 +53,7 @@ pub(in crate::http) async fn show_resource(
         Ok(id) => handles.store.find_resource(id).await?,
         Err(_) => None,
     };
-    let aggregates = handles.store.list_resource_names(vec![name.clone()]).await?.remove(&name);
+    let aggregates = handles.store.find_resource_name(name.clone()).await?;
     if stored.is_none() && aggregates.is_none() {
         handles.lookups.missing(DemandKind::Resource, &name);
         return Err(Error::NoResource { id: name });
