@@ -9,7 +9,7 @@
 //! - [`binary`]: where the binaries are, and whether they are as new as their sources.
 //! - [`peer`]: the real chat server that stands for a language model.
 //! - [`small_disk`]: a real file system that can be full or read-only.
-//! - [`bench`]: what the programs that measure share.
+//! - [`mod@bench`]: what the programs that measure share.
 //! - [`wait`]: waiting for something to become true.
 
 pub mod bench;
