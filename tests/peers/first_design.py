@@ -42,7 +42,7 @@ VALUES
 """
 
 # How many matching experiences of one name are shown, as in the hub.
-MAX_PER_NAME = 20
+MAX_PER_NAME = 10
 
 
 class Experience(BaseModel):

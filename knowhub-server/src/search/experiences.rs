@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// How many matching experiences of one name are shown; of more, the worst matches are left out.
-const MAX_PER_NAME: usize = 20;
+const MAX_PER_NAME: usize = 10;
 
-/// How many of them may be such that match in part.
-const MAX_PARTIAL_PER_NAME: usize = 5;
+/// Up to how many of a name are filled up with such that match in part.
+const MAX_WITH_PARTIAL: usize = 5;
 
 /// How many rows the first look for names takes for each name; each further look takes four times as many.
 const ROWS_PER_NAME: usize = 4;
@@ -69,6 +69,18 @@ enum Stage {
     Full,
     /// It answers the question in part.
     Partial,
+}
+
+const STAGES: [Stage; 3] = [Stage::Words, Stage::Full, Stage::Partial];
+
+impl Stage {
+    /// Returns up to how many rows of a name this stage adds to those that earlier ones found.
+    fn rows_per_name(self) -> usize {
+        match self {
+            Self::Words | Self::Full => MAX_PER_NAME,
+            Self::Partial => MAX_WITH_PARTIAL,
+        }
+    }
 }
 
 /// A query, split once.
@@ -142,7 +154,7 @@ impl Search {
             category: category.into_iter().collect(),
         };
         let mut names = Vec::new();
-        for stage in [Stage::Words, Stage::Full, Stage::Partial] {
+        for stage in STAGES {
             self.find_names(&asked, stage, query.limit, &mut names, rows)?;
         }
         Ok(ExperienceSearch { results: self.show_names(&asked, names, rows)? })
@@ -201,37 +213,18 @@ impl Search {
         names: Vec<String>,
         rows: &Reader<'_>,
     ) -> Result<Vec<ResourceHit>, Error> {
-        let full = self.find_rows(asked, Stage::Full, &names, MAX_PER_NAME)?;
-        let mut shown_rows = read_matching(asked, Stage::Full, &full.concat(), rows)?;
-        let is_short = |hits: &Vec<Hit>| hits.len() < MAX_PER_NAME;
-        let short: Vec<String> = std::iter::zip(&names, &full)
-            .filter(|(_, hits)| is_short(hits))
-            .map(|(name, _)| name.clone())
-            .collect();
-        // The full matches are among the best of these, and are left out.
-        let mut partial =
-            self.find_rows(asked, Stage::Partial, &short, MAX_PER_NAME + MAX_PARTIAL_PER_NAME)?;
-        for hits in &mut partial {
-            hits.retain(|hit| !shown_rows.contains_key(&hit.row));
-            hits.truncate(MAX_PARTIAL_PER_NAME);
+        let mut found = vec![Vec::new(); names.len()];
+        let mut looked_at = HashSet::new();
+        for stage in STAGES {
+            self.find_rows(asked, stage, &names, &mut found, &mut looked_at, rows)?;
         }
-        shown_rows.extend(read_matching(asked, Stage::Partial, &partial.concat(), rows)?);
-        let mut partial = partial.into_iter();
-        let hits = full.into_iter().map(|mut hits| {
-            if is_short(&hits) {
-                hits.extend(partial.next().into_iter().flatten());
-            }
-            hits
-        });
         let mut aggregates = rows.list_resource_names(names.clone())?;
-        let results = names.into_iter().zip(hits).map(|(name, hits)| {
-            let found = hits.iter().filter_map(|hit| shown_rows.get(&hit.row));
-            let relevant_experiences = found.take(MAX_PER_NAME).map(shown).collect();
+        let results = names.into_iter().zip(found).map(|(name, found)| {
             let aggregate = aggregates.remove(&name).unwrap_or_default();
             ResourceHit {
                 name,
                 url: aggregate.url,
-                relevant_experiences,
+                relevant_experiences: found.iter().map(shown).collect(),
                 avg_score: aggregate.avg_score,
                 experience_count: aggregate.experience_count,
             }
@@ -239,19 +232,35 @@ impl Search {
         Ok(results.collect())
     }
 
-    /// Returns the best matching rows of each name.
+    /// Adds the best matching rows to each name that has too few so far.
     fn find_rows(
         &self,
         asked: &Asked,
         stage: Stage,
         names: &[String],
-        limit: usize,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        if names.is_empty() {
-            return Ok(Vec::new());
+        found: &mut [Vec<Experience>],
+        looked_at: &mut HashSet<i64>,
+        rows: &Reader<'_>,
+    ) -> Result<(), Error> {
+        let wanted = stage.rows_per_name();
+        let short: Vec<usize> = (0..names.len()).filter(|at| found[*at].len() < wanted).collect();
+        if short.is_empty() {
+            return Ok(());
         }
-        let query = asked.query_for_names(stage, names);
-        Ok(self.indexes.experiences.search_groups(&query, names, limit)?)
+        let short_names: Vec<String> = short.iter().map(|at| names[*at].clone()).collect();
+        let query = asked.query_for_names(stage, &short_names);
+        // What earlier stages found is among the best here too.
+        let mut hits =
+            self.indexes.experiences.search_groups(&query, &short_names, MAX_PER_NAME + wanted)?;
+        for (at, hits) in short.iter().zip(&mut hits) {
+            hits.retain(|hit| looked_at.insert(hit.row));
+            hits.truncate(wanted - found[*at].len());
+        }
+        let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
+        for (at, hits) in short.into_iter().zip(hits) {
+            found[at].extend(hits.iter().filter_map(|hit| matching.remove(&hit.row)));
+        }
+        Ok(())
     }
 }
 

@@ -47,9 +47,8 @@ async fn thirty_two_writers_and_readers_meet_no_lock() {
     let names = found["results"].as_array().unwrap();
     assert_eq!(names.len(), 32);
     assert!(names.iter().all(|name| name["experience_count"] == WRITES));
-    assert!(
-        names.iter().all(|name| name["relevant_experiences"].as_array().unwrap().len() == WRITES)
-    );
+    // No more of a name are shown.
+    assert!(names.iter().all(|name| name["relevant_experiences"].as_array().unwrap().len() == 10));
     hub.stop().await;
 }
 

@@ -137,7 +137,7 @@ async fn a_name_with_many_rows_hides_no_other() {
     let found = hub.find("/api/search", &[("q", "提取表格")]).await.body;
     assert_eq!(strings(&found["results"], "name"), ["popular", "rare"]);
     let shown = found["results"][0]["relevant_experiences"].as_array().unwrap();
-    assert_eq!(shown.len(), 20, "cut, while the count is not");
+    assert_eq!(shown.len(), 10, "cut, while the count is not");
     assert_eq!(found["results"][0]["experience_count"], 150);
     hub.stop().await;
 }
