@@ -134,7 +134,7 @@ impl Demand {
     pub(crate) async fn follow(self, stop: CancellationToken) {
         self.learn().await;
         let mut is_failing = false;
-        while !stop.is_cancelled() {
+        loop {
             let _ = stop.run_until_cancelled(self.shared.noticed.notified()).await;
             let _ = stop.run_until_cancelled(tokio::time::sleep(STORE_INTERVAL)).await;
             let stored = self.store_gathered().await;
@@ -145,6 +145,10 @@ impl Demand {
                 self.shared.noticed.notify_one();
             }
             is_failing = stored.is_err();
+            // Asked only now, so that what was missed before an early stop is stored as well.
+            if stop.is_cancelled() {
+                return;
+            }
             if self.state().known.len() > MAX_KNOWN {
                 self.learn().await;
             }
