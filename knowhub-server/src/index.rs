@@ -171,6 +171,18 @@ impl Index {
         &self.shared.recent
     }
 
+    /// Shows searches the segments that the engine merged since the last commit: each term costs a look into every segment.
+    pub(crate) async fn show_merged(&self) -> Result<(), Error> {
+        self.off_thread(|shared| {
+            let shown = shared.committed().searcher.segment_readers().len();
+            if shared.index.searchable_segment_metas()?.len() == shown {
+                return Ok(());
+            }
+            shared.show(disk::progress(&shared.index)?)
+        })
+        .await
+    }
+
     /// Takes in the next changes, in order; they are searched on disk only after [`Index::commit`].
     pub(crate) async fn add(&self, updates: Vec<Update>) -> Result<(), Error> {
         self.off_thread(move |shared| shared.with_writer(|writer| shared.add(writer, &updates)))
@@ -224,7 +236,7 @@ impl Index {
     pub(crate) fn search_groups(
         &self,
         query: &Query,
-        groups: &[String],
+        groups: &[u64],
         limit: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
         let (shared, view) = (&self.shared, self.whole_view()?);
@@ -324,7 +336,7 @@ impl Shared {
         &self,
         view: &View,
         query: &Query,
-        groups: &[String],
+        groups: &[u64],
         limit: usize,
         statistics: &Statistics<'_>,
     ) -> Result<Vec<Vec<Hit>>, Error> {
@@ -336,7 +348,7 @@ impl Shared {
         )?;
         for (hits, group) in found.iter_mut().zip(groups) {
             let in_group: Vec<_> =
-                view.recent.iter().filter(|entry| entry.group == *group).cloned().collect();
+                view.recent.iter().filter(|entry| entry.group == Some(*group)).cloned().collect();
             hits.extend(query.score_recent(&in_group, statistics)?);
             sort_hits(hits, limit);
         }

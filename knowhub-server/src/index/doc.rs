@@ -41,8 +41,8 @@ pub(crate) struct Doc {
     pub(crate) seq: i64,
     /// What is searched, field by field.
     pub(crate) texts: Vec<String>,
-    /// What it belongs to, for [`search_groups`](super::Index::search_groups); empty for nothing.
-    pub(crate) group: String,
+    /// What it belongs to, for [`search_groups`](super::Index::search_groups).
+    pub(crate) group: Option<u64>,
     /// What is filtered by, as `kind:value`.
     pub(crate) labels: Vec<String>,
 }

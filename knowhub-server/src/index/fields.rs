@@ -55,7 +55,7 @@ impl Fields {
         let mut schema = Schema::builder();
         let row = schema.add_i64_field(ROW, FAST | INDEXED);
         let seq = schema.add_i64_field(SEQ, FAST);
-        let group = schema.add_text_field(GROUP, FAST);
+        let group = schema.add_u64_field(GROUP, FAST);
         let words = schema.add_text_field("words", text(WORDS, IndexRecordOption::WithFreqs, true));
         let grams = schema.add_text_field("grams", text(GRAMS, IndexRecordOption::Basic, false));
         let labels = schema.add_text_field("labels", STRING);
@@ -72,8 +72,8 @@ impl Fields {
         let mut document = TantivyDocument::new();
         document.add_i64(self.row, doc.row);
         document.add_i64(self.seq, doc.seq);
-        if !doc.group.is_empty() {
-            document.add_text(self.group, &doc.group);
+        if let Some(group) = doc.group {
+            document.add_u64(self.group, group);
         }
         for text in &doc.texts {
             document.add_text(self.words, text);

@@ -3,15 +3,15 @@
 use tantivy::{
     DocId, Score, SegmentOrdinal, SegmentReader,
     collector::{Collector, SegmentCollector},
-    columnar::{Column, StrColumn},
+    columnar::Column,
 };
 
 use super::{Hit, fields, sort_hits};
 
 /// Collects the best hits of each group.
 pub(super) struct BestOfGroups<'a> {
-    /// The groups; hits of others are passed by.
-    pub(super) groups: &'a [String],
+    /// The groups, each once; hits of others are passed by.
+    pub(super) groups: &'a [u64],
     /// How many hits of each.
     pub(super) limit: usize,
 }
@@ -21,10 +21,9 @@ pub(super) struct OfSegment {
     limit: usize,
     rows: Column<i64>,
     seqs: Column<i64>,
-    /// The group of each document, as a number of this segment; absent when nothing here has a group.
-    group_of: Option<StrColumn>,
-    /// The numbers of the groups that are here, and which groups they are; in the order of the numbers.
-    numbers: Vec<(u64, usize)>,
+    group_of: Column<u64>,
+    /// The wanted groups, sorted, and where each one's hits go.
+    wanted: Vec<(u64, usize)>,
     hits: Vec<Vec<Hit>>,
     /// The least score of each group that can still be among its best.
     least: Vec<Score>,
@@ -40,19 +39,14 @@ impl Collector for BestOfGroups<'_> {
         segment: &SegmentReader,
     ) -> tantivy::Result<OfSegment> {
         let fast = segment.fast_fields();
-        let group_of = fast.str(fields::GROUP)?;
-        let mut numbers = Vec::new();
-        for (index, group) in self.groups.iter().enumerate() {
-            let Some(column) = &group_of else { break };
-            numbers.extend(column.dictionary().term_ord(group)?.map(|number| (number, index)));
-        }
-        numbers.sort_unstable();
+        let mut wanted: Vec<_> = self.groups.iter().copied().zip(0..).collect();
+        wanted.sort_unstable();
         Ok(OfSegment {
             limit: self.limit,
             rows: fast.i64(fields::ROW)?,
             seqs: fast.i64(fields::SEQ)?,
-            group_of,
-            numbers,
+            group_of: fast.u64(fields::GROUP)?,
+            wanted,
             hits: vec![Vec::new(); self.groups.len()],
             least: vec![Score::MIN; self.groups.len()],
         })
@@ -75,12 +69,11 @@ impl SegmentCollector for OfSegment {
     type Fruit = Vec<Vec<Hit>>;
 
     fn collect(&mut self, doc: DocId, score: Score) {
-        let number = self.group_of.as_ref().and_then(|column| column.ords().first(doc));
-        let Some(number) = number else { return };
-        let Ok(at) = self.numbers.binary_search_by_key(&number, |(number, _)| *number) else {
+        let Some(group) = self.group_of.first(doc) else { return };
+        let Ok(at) = self.wanted.binary_search_by_key(&group, |(group, _)| *group) else {
             return;
         };
-        let group = self.numbers[at].1;
+        let group = self.wanted[at].1;
         if score < self.least[group] {
             return;
         }

@@ -151,7 +151,7 @@ impl Recent {
 pub(super) struct Entry {
     pub(super) row: i64,
     pub(super) seq: i64,
-    pub(super) group: String,
+    pub(super) group: Option<u64>,
     texts: Vec<String>,
     labels: HashSet<String>,
     bytes: usize,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Doc, Grams, Hit, Index, Match, Query, Recent, Update};
+use super::{Doc, Grams, Hit, Index, MERGED_SEGMENTS, Match, Query, Recent, Update};
 use crate::{
     store::Identity,
     text::{Folded, tokens},
@@ -25,7 +25,7 @@ fn fixture() -> Fixture {
 
 fn doc(row: i64, seq: i64, text: &str, labels: &[&str]) -> Doc {
     let labels = labels.iter().map(ToString::to_string).collect();
-    Doc { row, seq, group: String::new(), texts: vec![text.to_owned()], labels }
+    Doc { row, seq, group: None, texts: vec![text.to_owned()], labels }
 }
 
 fn puts(docs: &[Doc]) -> Vec<Update> {
@@ -135,19 +135,19 @@ async fn the_newest_state_counts_wherever_the_older_ones_are() {
 #[tokio::test]
 async fn groups_have_the_best_hits_each() {
     let Fixture { index, _folder } = fixture();
-    let of_group = |row, text, group: &str| Doc { group: group.into(), ..doc(row, row, text, &[]) };
+    let of_group = |row, text, group| Doc { group: Some(group), ..doc(row, row, text, &[]) };
+    let (a, b, c, elsewhere) = (7, 0, u64::MAX, 8);
     let docs = [
-        of_group(1, "pdf pdf", "a"),
-        of_group(2, "pdf and other things", "a"),
-        of_group(3, "pdf", "b"),
-        of_group(4, "pdf", "c"),
+        of_group(1, "pdf pdf", a),
+        of_group(2, "pdf and other things", a),
+        of_group(3, "pdf", b),
+        of_group(4, "pdf", c),
         doc(5, 5, "pdf", &[]),
-        of_group(6, "pdf and still other things", "a"),
+        of_group(6, "pdf and still other things", a),
     ];
     let found = || {
-        let groups = ["b", "a", "x"].map(String::from).to_vec();
         let query = query("pdf", Match::AnyToken);
-        let hits = index.search_groups(&query, &groups, 2).unwrap();
+        let hits = index.search_groups(&query, &[b, a, elsewhere], 2).unwrap();
         hits.iter()
             .map(|hits| hits.iter().map(|hit| hit.row).collect::<Vec<_>>())
             .collect::<Vec<_>>()
@@ -159,6 +159,20 @@ async fn groups_have_the_best_hits_each() {
     assert_eq!(found(), expected);
     commit(&index, &docs[3..]).await;
     assert_eq!(found(), expected);
+}
+
+#[tokio::test]
+async fn what_the_engine_merged_is_shown() {
+    let Fixture { index, _folder } = fixture();
+    for row in 1..=MERGED_SEGMENTS as i64 {
+        commit(&index, &[doc(row, row, "提取", &[])]).await;
+    }
+    // Ends the writer, and with it all merging.
+    index.close().await;
+    index.show_merged().await.unwrap();
+    assert_eq!(index.shared.committed().searcher.segment_readers().len(), 1);
+    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), MERGED_SEGMENTS);
+    assert_eq!(index.mark(), MERGED_SEGMENTS as i64);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use protocol::hub::{ExperienceHit, ExperienceSearch, ResourceHit};
+use sha2::{Digest, Sha256};
 
 use super::{
     Error, Search,
@@ -42,7 +43,7 @@ pub(super) fn doc(row: &Experience) -> Doc {
     Doc {
         row: row.id.0,
         seq: row.seq,
-        group: row.report.name.clone(),
+        group: Some(group(&row.report.name)),
         texts: texts(row).map(str::to_owned).to_vec(),
         labels: vec![name_label(&row.report.name), category_label(&row.report.category)],
     }
@@ -50,6 +51,12 @@ pub(super) fn doc(row: &Experience) -> Doc {
 
 fn texts(row: &Experience) -> [&str; 4] {
     [&row.report.name, &row.report.task, &row.report.outcome, &row.report.tips]
+}
+
+/// Returns the number under which the index gathers a name; two names may share one, so the row's name is what counts.
+fn group(name: &str) -> u64 {
+    let digest = Sha256::digest(name);
+    u64::from_be_bytes(std::array::from_fn(|at| digest[at]))
 }
 
 fn name_label(name: &str) -> String {
@@ -248,17 +255,19 @@ impl Search {
             return Ok(());
         }
         let short_names: Vec<String> = short.iter().map(|at| names[*at].clone()).collect();
+        let groups: Vec<u64> = short_names.iter().map(|name| group(name)).collect();
         let query = asked.query_for_names(stage, &short_names);
         // What earlier stages found is among the best here too.
         let mut hits =
-            self.indexes.experiences.search_groups(&query, &short_names, MAX_PER_NAME + wanted)?;
+            self.indexes.experiences.search_groups(&query, &groups, MAX_PER_NAME + wanted)?;
         for (at, hits) in short.iter().zip(&mut hits) {
             hits.retain(|hit| looked_at.insert(hit.row));
             hits.truncate(wanted - found[*at].len());
         }
         let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
         for (at, hits) in short.into_iter().zip(hits) {
-            found[at].extend(hits.iter().filter_map(|hit| matching.remove(&hit.row)));
+            let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
+            found[at].extend(rows.filter(|row| row.report.name == names[at]));
         }
         Ok(())
     }

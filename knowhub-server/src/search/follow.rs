@@ -3,16 +3,23 @@
 use std::time::Duration;
 
 use service::logging::chain;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use crate::{
-    index::{Index, Recent, Update},
+    index::{Index, Update},
     store::{RecordKind, Store},
 };
 
 /// How long new rows gather before they are committed to the index.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How soon after a commit to look whether the engine has merged segments; each further look waits twice as long.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+
+/// The longest pause between two such looks.
+const LAST_LOOK: Duration = Duration::from_mins(1);
 
 /// How many rows are read at once; bounds the memory of catching up.
 const PAGE_ROWS: u32 = 256;
@@ -30,14 +37,14 @@ pub(super) async fn follow(kind: RecordKind, store: Store, index: Index, stop: C
             Ok(true) => {}
             Ok(false) => {
                 index.caught_up();
-                let _ = stop.run_until_cancelled(new_rows(index.recent())).await;
+                let _ = stop.run_until_cancelled(new_rows(kind, &index)).await;
             }
             Err(err) => {
                 tracing::error!(?kind, error = %chain(&err), "the search index does not follow; trying again");
                 if let Err(err) = index.undo().await {
                     tracing::error!(?kind, error = %chain(&err), "the search index cannot be read");
                 }
-                let _ = stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await;
+                let _ = stop.run_until_cancelled(sleep(RETRY_PAUSE)).await;
             }
         }
     }
@@ -49,9 +56,15 @@ pub(super) async fn follow(kind: RecordKind, store: Store, index: Index, stop: C
 }
 
 /// Waits for a row, and then for more: a commit costs milliseconds however few rows are in it.
-async fn new_rows(recent: &Recent) {
-    recent.arrived().await;
-    let _ = tokio::time::timeout(COMMIT_INTERVAL, recent.due()).await;
+async fn new_rows(kind: RecordKind, index: &Index) {
+    let mut pause = FIRST_LOOK;
+    while timeout(pause, index.recent().arrived()).await.is_err() {
+        if let Err(err) = index.show_merged().await {
+            tracing::warn!(?kind, error = %chain(&err), "searches do not see what the search index merged");
+        }
+        pause = LAST_LOOK.min(2 * pause);
+    }
+    let _ = timeout(COMMIT_INTERVAL, index.recent().due()).await;
 }
 
 /// Commits the changes beyond the index's mark, as many as go into one commit; tells whether there were any.

@@ -50,13 +50,7 @@ pub(super) fn doc(row: &KnowledgeRow) -> Doc {
     if is_searchable(record) {
         labels.push(SEARCHABLE.to_owned());
     }
-    Doc {
-        row: row.row,
-        seq: row.seq,
-        group: String::new(),
-        texts: vec![searched_text(record)],
-        labels,
-    }
+    Doc { row: row.row, seq: row.seq, group: None, texts: vec![searched_text(record)], labels }
 }
 
 const SEARCHABLE: &str = "searchable";

@@ -43,13 +43,7 @@ pub(super) fn doc(row: &Resource) -> Doc {
     let id = row.id.as_str();
     let ends = id.match_indices('/').map(|(at, _)| at).chain([id.len()]);
     labels.extend(ends.map(|end| prefix_label(&id[..end])));
-    Doc {
-        row: row.row,
-        seq: row.seq,
-        group: String::new(),
-        texts: vec![searched_text(row)],
-        labels,
-    }
+    Doc { row: row.row, seq: row.seq, group: None, texts: vec![searched_text(row)], labels }
 }
 
 fn searched_text(row: &Resource) -> String {
