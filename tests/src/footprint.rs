@@ -2,10 +2,10 @@
 
 #![expect(clippy::print_stdout, reason = "prints a table for a person")]
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tests::{process::Process, system::System, wait};
+use tests::{bench::figures::memory_mb, process::Process, system::System, wait};
 use tokio::time::Instant;
 
 /// How often each process is started; the table shows the median and the slowest.
@@ -31,7 +31,7 @@ async fn main() -> Result<()> {
             };
             let process = process.as_ref().context("it was just started")?;
             await_readiness(process).await?;
-            figures.push((started.elapsed(), resident_kib(process)?));
+            figures.push((started.elapsed(), memory_mb(process.id()?, "VmRSS")?));
         }
         system.stop().await?;
     }
@@ -43,11 +43,9 @@ async fn main() -> Result<()> {
         let (start, slowest) = middle_and_last(figures.iter().map(|(start, _)| *start));
         let (memory, largest) = middle_and_last(figures.iter().map(|(_, memory)| *memory));
         println!(
-            "| `{name}` | {} ms ({} ms) | {:.1} MB ({:.1} MB) |",
+            "| `{name}` | {} ms ({} ms) | {memory:.1} MB ({largest:.1} MB) |",
             start.as_millis(),
             slowest.as_millis(),
-            megabytes(memory),
-            megabytes(largest),
         );
     }
     Ok(())
@@ -56,7 +54,7 @@ async fn main() -> Result<()> {
 async fn await_readiness(process: &Process) -> Result<()> {
     let url = format!("http://{}/readyz", process.addr());
     let deadline = Instant::now() + wait::PATIENCE;
-    // Asks without a pause: a pause would be part of what is measured.
+    // Asks again at once: a longer pause would be part of what is measured.
     while !reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success()) {
         ensure!(Instant::now() < deadline, "{url} never said ready");
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -64,20 +62,8 @@ async fn await_readiness(process: &Process) -> Result<()> {
     Ok(())
 }
 
-/// Returns the resident memory as the kernel counts it.
-fn resident_kib(process: &Process) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", process.id()?))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.context("the kernel names VmRSS")?.parse().context("VmRSS is a number")
-}
-
-fn megabytes(kib: u64) -> f64 {
-    kib as f64 * 1024.0 / 1e6
-}
-
-fn middle_and_last<T: Ord + Copy>(figures: impl Iterator<Item = T>) -> (T, T) {
+fn middle_and_last<T: PartialOrd + Copy>(figures: impl Iterator<Item = T>) -> (T, T) {
     let mut figures: Vec<_> = figures.collect();
-    figures.sort_unstable();
+    figures.sort_unstable_by(|a, b| a.partial_cmp(b).expect("a figure is a number"));
     (figures[figures.len() / 2], figures[figures.len() - 1])
 }

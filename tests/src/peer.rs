@@ -1,6 +1,6 @@
-//! The real chat server that stands for a language model's endpoint.
+//! Real peers: servers in Python that `tests/peers/setup.sh` fetches.
 
-use std::{fs, path::Path, process::Stdio};
+use std::{fs, net::SocketAddr, path::Path, process::Stdio};
 
 use anyhow::{Context, Result, bail};
 use tokio::{
@@ -15,10 +15,7 @@ use crate::wait;
 const CONTEXT_TOKENS: &str = "8192";
 
 /// A running chat server; killed when dropped.
-pub struct ChatPeer {
-    _child: Child,
-    base_url: String,
-}
+pub struct ChatPeer(Uvicorn);
 
 impl ChatPeer {
     /// Starts the server that `tests/peers/setup.sh` fetched, and waits until it answers.
@@ -30,34 +27,53 @@ impl ChatPeer {
             return Ok(None);
         }
         let model = fs::read_to_string(folder.join("model-path"))?;
-        let mut child = Command::new(folder.join("bin/python"))
-            .args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0"])
-            .args(["--n_ctx", CONTEXT_TOKENS, "--model", model.trim()])
+        let mut command = Command::new(folder.join("bin/python"));
+        command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0"]).args([
+            "--n_ctx",
+            CONTEXT_TOKENS,
+            "--model",
+            model.trim(),
+        ]);
+        Ok(Some(Self(Uvicorn::start(command).await.context("the chat server")?)))
+    }
+
+    /// Returns the address for `LLM_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.0.addr)
+    }
+}
+
+/// A server under uvicorn on a free port; killed when dropped.
+pub(crate) struct Uvicorn {
+    _child: Child,
+    /// Where it listens.
+    pub(crate) addr: SocketAddr,
+}
+
+impl Uvicorn {
+    /// Starts the command, and waits until it says where it listens.
+    pub(crate) async fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .context("starting the chat server")?;
+            .context("cannot be started")?;
         let stderr = child.stderr.take().context("standard error is piped")?;
         let mut lines = BufReader::new(stderr).lines();
         let announced = timeout(wait::PATIENCE, async {
             while let Some(line) = lines.next_line().await? {
-                if let Some((_, rest)) = line.split_once("Uvicorn running on ") {
-                    let base = rest.split_whitespace().next().unwrap_or_default();
-                    return Ok(format!("{base}/v1"));
+                if let Some((_, rest)) = line.split_once("Uvicorn running on http://") {
+                    let addr = rest.split_whitespace().next().unwrap_or_default();
+                    return addr.parse().context("uvicorn tells an address");
                 }
             }
-            bail!("the chat server ended")
+            bail!("ended")
         });
-        let base_url = announced.await.context("the chat server did not start in time")??;
+        let addr = announced.await.context("did not start in time")??;
         // What it says later is of no use, but must not fill its pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok(Some(Self { _child: child, base_url }))
-    }
-
-    /// Returns the address for `LLM_BASE_URL`.
-    pub fn base_url(&self) -> &str {
-        &self.base_url
+        Ok(Self { _child: child, addr })
     }
 }

@@ -1,27 +1,21 @@
 //! The peer: KnowHub as it was first designed, a Python server over SQLite.
 
 use std::{
+    fs,
     io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-    time::timeout,
-};
+use anyhow::{Context, Result, ensure};
+use tokio::process::Command;
 
 use super::corpus::Corpus;
-use crate::wait;
+use crate::peer::Uvicorn;
 
 /// A running peer; killed when dropped.
-pub struct FirstDesign {
-    _child: Child,
-    addr: SocketAddr,
-}
+pub struct FirstDesign(Uvicorn);
 
 impl FirstDesign {
     /// Stores the first `rows` rows of the corpus in a new store, and serves it.
@@ -35,37 +29,18 @@ impl FirstDesign {
         }
         let script = tests.join("peers/first_design.py");
         let store = folder.join("first-design.db");
+        if store.exists() {
+            fs::remove_file(&store)?;
+        }
         load(&python, &script, &store, corpus, rows)?;
-        let mut child = Command::new(python)
-            .arg(script)
-            .arg("serve")
-            .arg(&store)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("starting the first design")?;
-        let stderr = child.stderr.take().context("standard error is piped")?;
-        let mut lines = BufReader::new(stderr).lines();
-        let announced = timeout(wait::PATIENCE, async {
-            while let Some(line) = lines.next_line().await? {
-                if let Some((_, rest)) = line.split_once("Uvicorn running on http://") {
-                    let addr = rest.split_whitespace().next().unwrap_or_default();
-                    return addr.parse().context("uvicorn tells an address");
-                }
-            }
-            bail!("the first design ended")
-        });
-        let addr = announced.await.context("the first design did not start in time")??;
-        // What it says later is of no use, but must not fill its pipe.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok(Some(Self { _child: child, addr }))
+        let mut command = Command::new(python);
+        command.arg(script).arg("serve").arg(&store);
+        Ok(Some(Self(Uvicorn::start(command).await.context("the first design")?)))
     }
 
     /// Returns where it listens.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.0.addr
     }
 }
 

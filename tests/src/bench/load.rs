@@ -1,6 +1,7 @@
-//! Filling the hub with rows.
+//! Hubs with many rows, filled over their API or kept from an earlier run.
 
 use std::{
+    fs,
     net::SocketAddr,
     path::Path,
     sync::{
@@ -10,10 +11,14 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{client::Client, corpus::Corpus, figures::Progress};
+use super::{
+    client::Client,
+    corpus::Corpus,
+    figures::{Progress, processor_seconds},
+};
 use crate::process::Process;
 
 /// How many connections write at once.
@@ -22,8 +27,39 @@ const WRITERS: usize = 32;
 /// How often progress and readiness are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
 
-/// How long the index of a kept store may take to be built anew.
+/// How long the index of a kept store may take to be built anew, and merging after many reports.
 const BUILD_PATIENCE: Duration = Duration::from_mins(10);
+
+/// How long a hub must have done next to nothing to be at rest.
+const REST_PERIOD: Duration = Duration::from_secs(1);
+
+/// How much processor time next to nothing is.
+const REST_SECONDS: f64 = 0.02;
+
+/// Starts a hub over the first `rows` rows of the corpus, as they were kept in `folder` or else reported now.
+///
+/// The process has reported none of them, and is at rest.
+pub async fn start_filled_hub(folder: &Path, corpus: &Arc<Corpus>, rows: u64) -> Result<Process> {
+    fs::create_dir_all(folder)?;
+    let mark = folder.join("filled");
+    if mark.exists() {
+        let kept: u64 = fs::read_to_string(&mark)?.parse().context("the mark is a number")?;
+        ensure!(
+            kept == rows,
+            "{} holds {kept} rows; give --rows {kept}, or another --folder",
+            folder.display()
+        );
+    } else {
+        let hub = start_hub(folder).await?;
+        fill_hub(hub.addr(), corpus, rows).await?;
+        await_rest(&hub).await?;
+        hub.terminate(BUILD_PATIENCE).await?;
+        fs::write(mark, rows.to_string())?;
+    }
+    let hub = start_hub(folder).await?;
+    await_rest(&hub).await?;
+    Ok(hub)
+}
 
 /// Starts a hub over a store in `folder`, a new one or the one that is there.
 pub async fn start_hub(folder: &Path) -> Result<Process> {
@@ -38,8 +74,24 @@ pub async fn start_hub(folder: &Path) -> Result<Process> {
     Ok(hub)
 }
 
+/// Waits until the hub does nothing more for the reports it took, such as merging parts of its index.
+async fn await_rest(hub: &Process) -> Result<()> {
+    let started = Instant::now();
+    let mut ticks = tokio::time::interval(REST_PERIOD);
+    ticks.tick().await;
+    let mut used = processor_seconds(hub.id()?)?;
+    loop {
+        ticks.tick().await;
+        let before = std::mem::replace(&mut used, processor_seconds(hub.id()?)?);
+        if used - before <= REST_SECONDS {
+            return Ok(());
+        }
+        ensure!(started.elapsed() < BUILD_PATIENCE, "the hub is not at rest in {BUILD_PATIENCE:?}");
+    }
+}
+
 /// Waits until every row of the hub can be found, which takes long when the index of many rows is built anew.
-pub async fn await_readiness(addr: SocketAddr) -> Result<()> {
+async fn await_readiness(addr: SocketAddr) -> Result<()> {
     let mut client = Client::connect(addr).await?;
     let mut ticks = tokio::time::interval(LOOK_PERIOD);
     let started = Instant::now();

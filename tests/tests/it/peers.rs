@@ -31,7 +31,7 @@ async fn a_real_model_answers_and_cites_nothing_that_was_not_retrieved() {
     let name = "a_real_model_answers_and_cites_nothing_that_was_not_retrieved";
     let Some(peer) = chat_peer(name).await else { return };
     let settings = vec![
-        ("LLM_BASE_URL", peer.base_url().to_owned()),
+        ("LLM_BASE_URL", peer.base_url()),
         ("LLM_MODEL", "smollm2".to_owned()),
         ("LOG_FILTER", "debug".to_owned()),
     ];
@@ -62,7 +62,7 @@ async fn what_a_real_model_makes_of_ids_never_survives_unchecked() {
     let name = "what_a_real_model_makes_of_ids_never_survives_unchecked";
     let Some(peer) = chat_peer(name).await else { return };
     let settings = llm::Settings {
-        llm_base_url: Some(peer.base_url().to_owned()),
+        llm_base_url: Some(peer.base_url()),
         llm_model: Some("smollm2".to_owned()),
         ..llm::Settings::default()
     };

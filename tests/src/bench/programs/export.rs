@@ -2,20 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "prints a table for a person")]
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Result, ensure};
 use clap::Parser;
 use futures_util::StreamExt;
-use tests::bench::{
-    corpus::Corpus,
-    figures::memory_mb,
-    load::{await_readiness, fill_hub, start_hub},
-};
+use tests::bench::{corpus::Corpus, figures::memory_mb, load::start_filled_hub};
 use tokio::time::Instant;
-
-/// How long the hub may take to end.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Parser)]
 #[command(about = "Measures an export: its speed, and the hub's memory")]
@@ -34,16 +27,7 @@ async fn main() -> Result<()> {
     let options = Options::parse();
     let scratch = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
     let folder = options.folder.unwrap_or_else(|| scratch.path().to_owned());
-    std::fs::create_dir_all(&folder)?;
-    let mut hub = start_hub(&folder).await?;
-    if !folder.join("filled").exists() {
-        fill_hub(hub.addr(), &Arc::new(Corpus::default()), options.rows).await?;
-        std::fs::write(folder.join("filled"), options.rows.to_string())?;
-        await_readiness(hub.addr()).await?;
-        // A fresh process, so that the most it ever holds is of the export.
-        hub.terminate(PATIENCE).await?;
-        hub = start_hub(&folder).await?;
-    }
+    let hub = start_filled_hub(&folder, &Arc::new(Corpus::default()), options.rows).await?;
     let before = memory_mb(hub.id()?, "VmHWM")?;
     let started = Instant::now();
     let answer = reqwest::get(format!("http://{}/api/export", hub.addr())).await?;

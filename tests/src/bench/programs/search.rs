@@ -4,15 +4,18 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use serde_json::{Value, json};
-use tests::bench::{
-    client::Client,
-    corpus::{Corpus, Language},
-    figures::{Latencies, Progress, memory_mb, processor_seconds},
-    first_design::FirstDesign,
-    load::{await_readiness, fill_hub, start_hub},
+use tests::{
+    bench::{
+        client::Client,
+        corpus::{Corpus, Language},
+        figures::{Latencies, Progress, memory_mb, processor_seconds},
+        first_design::FirstDesign,
+        load::start_filled_hub,
+    },
+    process::Process,
 };
 use tokio::time::Instant;
 
@@ -72,15 +75,7 @@ async fn main() -> Result<()> {
     let corpus = Arc::new(Corpus::default());
     let scratch = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
     let folder = options.folder.clone().unwrap_or_else(|| scratch.path().to_owned());
-    std::fs::create_dir_all(&folder)?;
-
-    let is_filled = folder.join("filled").exists();
-    let hub = start_hub(&folder).await?;
-    if !is_filled {
-        fill_hub(hub.addr(), &corpus, options.rows).await?;
-        std::fs::write(folder.join("filled"), options.rows.to_string())?;
-    }
-    await_readiness(hub.addr()).await?;
+    let hub = start_filled_hub(&folder, &corpus, options.rows).await?;
     let peer = if options.no_peer {
         None
     } else {
@@ -97,32 +92,10 @@ async fn main() -> Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|");
     for class in &classes {
-        let mut ours = Latencies::default();
-        let before = processor_seconds(hub.id()?)?;
-        for _ in 0..options.repeats {
-            ours.extend(ask(hub.addr(), class).await?);
-        }
-        let processor_ms = (processor_seconds(hub.id()?)? - before) * 1e3 / ours.count() as f64;
-        let theirs = match &peer {
-            Some(peer) => ask(peer.addr(), class).await?,
-            None => Latencies::default(),
-        };
+        let measured = measure(&hub, peer.as_ref(), class, &corpus, options.repeats).await?;
         asked += class.questions.len() as u64;
         progress.show(asked);
-        let share = share(&corpus, class);
-        let [p50, p99] = [50.0, 99.0].map(|percent| ours.percentile_ms(percent));
-        let [peer_p50, peer_p99] = [50.0, 99.0].map(|percent| theirs.percentile_ms(percent));
-        println!(
-            "| {} | {:.2} % | {p50:.2} ms | {p99:.2} ms | {processor_ms:.2} ms | {peer_p50:.0} ms | {peer_p99:.0} ms | {:.0} |",
-            class.name,
-            100.0 * share,
-            peer_p50 / p50,
-        );
-        report.push(json!({
-            "class": class.name, "share_of_rows": share, "hub_p50_ms": p50, "hub_p99_ms": p99,
-            "hub_processor_ms": processor_ms,
-            "peer_p50_ms": peer_p50, "peer_p99_ms": peer_p99,
-        }));
+        report.push(show(class, &measured));
     }
     let [resident, anonymous] = ["VmRSS", "RssAnon"].map(|name| memory_mb(hub.id()?, name));
     let (resident, anonymous) = (resident?, anonymous?);
@@ -131,6 +104,54 @@ async fn main() -> Result<()> {
     );
     println!("{}", json!({ "rows": options.rows, "classes": report, "hub_mb": resident }));
     Ok(())
+}
+
+/// What one class took.
+struct Measured {
+    share_of_rows: f64,
+    hub: Latencies,
+    hub_processor_ms: f64,
+    peer: Latencies,
+}
+
+async fn measure(
+    hub: &Process,
+    peer: Option<&FirstDesign>,
+    class: &Class,
+    corpus: &Corpus,
+    repeats: usize,
+) -> Result<Measured> {
+    let share_of_rows = share(corpus, class);
+    let mut ours = Latencies::default();
+    let before = processor_seconds(hub.id()?)?;
+    for _ in 0..repeats {
+        let (latencies, found) = ask(hub.addr(), class).await?;
+        ensure!(found > 0 || share_of_rows == 0.0, "{}: nothing was found", class.name);
+        ours.extend(latencies);
+    }
+    let hub_processor_ms = (processor_seconds(hub.id()?)? - before) * 1e3 / ours.count() as f64;
+    let peer = match peer {
+        Some(peer) => ask(peer.addr(), class).await?.0,
+        None => Latencies::default(),
+    };
+    Ok(Measured { share_of_rows, hub: ours, hub_processor_ms, peer })
+}
+
+/// Prints a class, and returns it for other programs.
+fn show(class: &Class, measured: &Measured) -> Value {
+    let Measured { share_of_rows, hub, hub_processor_ms, peer } = measured;
+    let [p50, p99] = [50.0, 99.0].map(|percent| hub.percentile_ms(percent));
+    let [peer_p50, peer_p99] = [50.0, 99.0].map(|percent| peer.percentile_ms(percent));
+    println!(
+        "| {} | {:.2} % | {p50:.2} ms | {p99:.2} ms | {hub_processor_ms:.2} ms | {peer_p50:.0} ms | {peer_p99:.0} ms | {:.0} |",
+        class.name,
+        100.0 * share_of_rows,
+        peer_p50 / p50,
+    );
+    json!({
+        "class": class.name, "share_of_rows": share_of_rows, "hub_p50_ms": p50, "hub_p99_ms": p99,
+        "hub_processor_ms": hub_processor_ms, "peer_p50_ms": peer_p50, "peer_p99_ms": peer_p99,
+    })
 }
 
 fn classes(corpus: &Corpus, count: usize) -> Vec<Class> {
@@ -187,9 +208,10 @@ fn share(corpus: &Corpus, class: &Class) -> f64 {
     rows.sum::<f64>() / (SAMPLE_ROWS as f64 * class.questions.len() as f64)
 }
 
-async fn ask(addr: SocketAddr, class: &Class) -> Result<Latencies> {
+/// Asks each question of a class, and returns how many names were found in all.
+async fn ask(addr: SocketAddr, class: &Class) -> Result<(Latencies, usize)> {
     let mut client = Client::connect(addr).await?;
-    let mut latencies = Latencies::default();
+    let (mut latencies, mut found) = (Latencies::default(), 0);
     for question in &class.questions {
         let params = question.params();
         let started = Instant::now();
@@ -197,7 +219,8 @@ async fn ask(addr: SocketAddr, class: &Class) -> Result<Latencies> {
         latencies.push(started.elapsed());
         ensure!(answer.status == 200, "{}: {}", question.q, answer.status);
         let body: Value = serde_json::from_slice(&answer.body)?;
-        ensure!(body["results"].is_array(), "{}: {body}", question.q);
+        let results = body["results"].as_array();
+        found += results.with_context(|| format!("{}: {body}", question.q))?.len();
     }
-    Ok(latencies)
+    Ok((latencies, found))
 }

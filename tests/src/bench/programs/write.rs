@@ -19,7 +19,7 @@ use tests::bench::{
     corpus::{Corpus, Language},
     figures::Latencies,
     first_design::FirstDesign,
-    load::{await_readiness, fill_hub, report, start_hub},
+    load::{report, start_filled_hub},
 };
 use tokio::{
     task::JoinSet,
@@ -67,9 +67,7 @@ async fn main() -> Result<()> {
     let folder = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
     println!("| server | durable reports a second | report p50 | p99 | search p50 | p99 |");
     println!("|---|---|---|---|---|---|");
-    let hub = start_hub(folder.path()).await?;
-    fill_hub(hub.addr(), &corpus, options.rows).await?;
-    await_readiness(hub.addr()).await?;
+    let hub = start_filled_hub(folder.path(), &corpus, options.rows).await?;
     show("hub", &measure(hub.addr(), &corpus, &options).await?);
     drop(hub);
     if !options.no_peer
