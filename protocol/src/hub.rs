@@ -4,6 +4,7 @@ mod body;
 mod bounds;
 mod content;
 mod demand;
+mod depth;
 mod experience;
 mod fault;
 mod knowledge;
@@ -20,6 +21,7 @@ pub use body::{Body, FieldFault, check_bound, check_present};
 pub use bounds::{ListEntry, ResourcePrefix, StatusFilter, TagFilter, TagValue};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
+pub use depth::{MAX_JSON_DEPTH, check_depth};
 pub use experience::{
     Experience, ExperienceCreated, ExperienceDeleted, ExperienceHit, ExperienceSearch,
     NewExperience, ResourceHit,

@@ -55,6 +55,35 @@ async fn cases_and_scores_are_counted_and_shown() {
     hub.stop().await;
 }
 
+/// Returns a case that nests as many objects as this.
+fn nested(depth: usize) -> Value {
+    (1..depth).fold(json!({ "a": 1 }), |inner, _| json!({ "a": inner }))
+}
+
+#[tokio::test]
+async fn the_deepest_case_can_be_read_again_everywhere_and_a_deeper_one_is_refused() {
+    let hub = TestHub::start().await;
+    let id = hub.add_knowledge(json!({})).await;
+    for depth in [33, 120] {
+        for field in ["add_helpful_case", "add_harmful_case"] {
+            let answer = put(&hub, &id, json!({ field: nested(depth) })).await;
+            assert_refused(&answer, 422, "invalid", Some(field));
+        }
+    }
+    let body = json!({ "add_helpful_case": nested(32) });
+    let key = [("idempotency-key", "k")];
+    for _ in 0..2 {
+        let answer = hub.call(Method::PUT, &path(&id), &key, Some(&body)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    assert_eq!(patch(&hub, &id, json!({ "owner": "ann" })).await.status, StatusCode::OK);
+    assert_eq!(hub.ids("提取表格").await, [id.as_str()]);
+    let kept = hub.get(&format!("/api/versions/knowledge/{id}")).await.body;
+    let case = kept.pointer("/results/0/record/eval/helpful_history/0/case");
+    assert_eq!(case, Some(&nested(32)));
+    hub.stop().await;
+}
+
 #[tokio::test]
 async fn feedback_is_kept_where_there_is_no_model() {
     let hub = TestHub::start().await;

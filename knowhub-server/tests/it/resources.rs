@@ -141,6 +141,23 @@ async fn a_patch_changes_what_it_names() {
 }
 
 #[tokio::test]
+async fn metadata_nests_to_a_bound() {
+    let hub = TestHub::start().await;
+    let metadata = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
+    let resource = |depth| json!({ "id": "deep", "metadata": metadata(depth) });
+    assert_eq!(hub.post("/api/resource", &resource(32)).await.status, StatusCode::CREATED);
+    for depth in [33, 120] {
+        let refused = hub.post("/api/resource", &resource(depth)).await;
+        assert_eq!((refused.status.as_u16(), &refused.body["error"]["field"]), (422, &json!("metadata")));
+        let patch = json!({ "metadata": metadata(depth) });
+        let refused = hub.call(Method::PATCH, "/api/resource/deep", &[], Some(&patch)).await;
+        assert_eq!((refused.status.as_u16(), &refused.body["error"]["field"]), (422, &json!("metadata")));
+    }
+    assert_eq!(hub.get("/api/resource/deep").await.body["metadata"], metadata(32));
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn an_expired_cookie_is_said_to_be_expired() {
     let hub = TestHub::start().await;
     for (id, end) in [("old", "2020-01-01T00:00:00Z"), ("new", "2999-01-01T00:00:00+08:00")] {

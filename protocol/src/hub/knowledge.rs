@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::MAX_LIST_ITEMS;
+use super::{MAX_JSON_DEPTH, MAX_LIST_ITEMS};
 use super::body::{Body, FieldFault, check_bound, check_present};
 use super::bounds::{ListEntry, TagValue};
+use super::depth::check_depths;
 use super::plain_texts::{PlainTexts, WriteBody};
 use crate::{
     ids::{ContactId, KnowledgeId},
@@ -268,6 +269,22 @@ pub struct Eval {
     pub helpful_history: Vec<serde_json::Value>,
     /// The harmful cases, oldest first.
     pub harmful_history: Vec<serde_json::Value>,
+}
+
+impl Eval {
+    /// Checks the score, and that each case can be read again wherever it is stored.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is wrong.
+    pub fn check(&self) -> Result<(), FieldFault> {
+        if !(1..=5).contains(&self.score) {
+            return Err(FieldFault::new("score", "must be 1 to 5"));
+        }
+        // A case stands in an object, beside who told it and when.
+        check_depths("helpful_history", &self.helpful_history, MAX_JSON_DEPTH + 1)?;
+        check_depths("harmful_history", &self.harmful_history, MAX_JSON_DEPTH + 1)
+    }
 }
 
 impl Default for Eval {

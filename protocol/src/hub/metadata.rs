@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::{
     MAX_LIST_ITEMS, PlainTexts,
     body::{FieldFault, check_bound},
+    depth::check_entry_depths,
 };
 use crate::time::Timestamp;
 
@@ -50,7 +51,7 @@ impl Metadata {
         })
     }
 
-    /// Checks times and bounds.
+    /// Checks times and bounds, [`MAX_JSON_DEPTH`](super::MAX_JSON_DEPTH) among them.
     ///
     /// # Errors
     ///
@@ -66,6 +67,7 @@ impl Metadata {
             self.check_text(key, |text| text.parse::<Timestamp>().map_err(|err| err.to_string()))?;
         }
         self.check_text("language", |_| Ok(()))?;
+        check_entry_depths("metadata", self.0.values())?;
         let bytes = serde_json::to_string(&self.0).map_or(usize::MAX, |json| json.len());
         if bytes > MAX_METADATA_BYTES {
             let reason = format!("longer than {MAX_METADATA_BYTES} bytes of JSON");
@@ -128,6 +130,9 @@ mod tests {
             json!({ "long": "字".repeat(6_000) }),
             Some(("metadata", "longer than 16384 bytes of JSON")),
         );
+        let deep = (0..32).fold(json!(1), |value, _| json!([value]));
+        check(json!({ "deep": deep }), Some(("metadata", "nests more than 32 lists and objects")));
+        check(json!({ "deep": deep[0] }), None);
     }
 
     #[test]

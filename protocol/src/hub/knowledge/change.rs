@@ -13,6 +13,7 @@ use crate::{
         body::check_chars,
         bounds::{ListEntry, TagValue},
         check_bound, check_present,
+        depth::check_entry_depths,
     },
     ids::KnowledgeId,
     time::Timestamp,
@@ -45,6 +46,9 @@ impl Case {
         };
         if is_empty {
             return Err(FieldFault::new(field, "must say something"));
+        }
+        if let Self::Fields(fields) = self {
+            check_entry_depths(field, fields.values())?;
         }
         let json = serde_json::to_string(self).expect("what was read from JSON can be written");
         check_chars(field, &json, MAX_CASE_CHARS)
