@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::hub::Resealed;
+use protocol::hub::{MAX_FAILED_IDS, Resealed};
 
 use crate::{
     blocking,
@@ -13,9 +13,6 @@ use std::sync::Arc;
 
 /// How many secrets are looked at, and written, together; writers wait no longer than for this many.
 const BATCH: u32 = 100;
-
-/// How many ids of secrets that do not open are told; further ones are only counted.
-const MAX_TOLD: usize = 100;
 
 /// What became of one secret.
 enum Outcome {
@@ -49,7 +46,7 @@ pub(crate) async fn reseal(
                     Outcome::Renewed(cell) => renewed.push((sealed, cell)),
                     Outcome::Lost => {
                         report.failed += 1;
-                        if report.failed_ids.len() < MAX_TOLD
+                        if report.failed_ids.len() < MAX_FAILED_IDS
                             && report.failed_ids.last() != Some(&sealed.id)
                         {
                             report.failed_ids.push(sealed.id);

@@ -43,7 +43,7 @@ pub use resource::{
     ResourcePatch, ResourceReading, ResourceStored,
 };
 pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SecretText};
-pub use vault::{Reseal, Resealed};
+pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.
 pub const MAX_TEXT_CHARS: usize = 100_000;
@@ -56,6 +56,18 @@ pub const MAX_LIST_ITEMS: usize = 100;
 
 /// The most records that one knowledge search may ask for; more are refused with 422.
 pub const MAX_TOP_K: usize = 20;
+
+/// How many records a knowledge search shows unless it says otherwise.
+pub const DEFAULT_TOP_K: usize = 5;
+
+/// The lowest score of a record that a knowledge search shows unless it says otherwise.
+pub const DEFAULT_MIN_SCORE: u8 = 3;
+
+/// The most names that one search for experiences may ask for; more are refused with 422.
+pub const MAX_NAMES: usize = 100;
+
+/// How many names a search for experiences shows unless it says otherwise.
+pub const DEFAULT_NAMES: usize = 10;
 
 /// The longest search query, in characters; a longer one is refused with 422.
 pub const MAX_QUERY_CHARS: usize = 4_000;

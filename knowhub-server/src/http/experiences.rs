@@ -8,8 +8,8 @@ use axum::{
 use protocol::{
     ExperienceId, Timestamp,
     hub::{
-        DemandKind, EarlierVersion, Experience, ExperienceCreated, ExperienceDeleted,
-        ExperienceSearch, FieldFault, NewExperience, Page,
+        DEFAULT_NAMES, DemandKind, EarlierVersion, Experience, ExperienceCreated,
+        ExperienceDeleted, ExperienceSearch, FieldFault, MAX_NAMES, NewExperience, Page,
     },
 };
 
@@ -28,12 +28,6 @@ use crate::{
     search::ExperienceQuery,
     store::{Deletion, RecordKind, VersionFilter},
 };
-
-/// How many names a search shows unless it says otherwise.
-const DEFAULT_LIMIT: usize = 10;
-
-/// How many names a search may ask for; more is refused with 422.
-const MAX_LIMIT: usize = 100;
 
 /// Stores an experience with a resource.
 #[utoipa::path(
@@ -165,7 +159,7 @@ impl FromParams for ExperienceQuery {
         Ok(Self {
             q: params.query_text()?,
             category: category.map(str::to_owned),
-            limit: params.number("limit", DEFAULT_LIMIT, 1..=MAX_LIMIT)?,
+            limit: params.number("limit", DEFAULT_NAMES, 1..=MAX_NAMES)?,
         })
     }
 }

@@ -14,7 +14,7 @@ use axum::{
 use protocol::{
     KnowledgeId, Timestamp,
     hub::{
-        DemandKind, FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K,
+        DEFAULT_MIN_SCORE, DEFAULT_TOP_K, DemandKind, FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K,
         NewKnowledge, TagFilter,
     },
 };
@@ -35,12 +35,6 @@ use crate::{
     search::KnowledgeQuery,
     store::Written,
 };
-
-/// How many results a search shows unless it says otherwise.
-const DEFAULT_TOP_K: usize = 5;
-
-/// The lowest score shown unless a search says otherwise.
-const DEFAULT_MIN_SCORE: usize = 3;
 
 /// Stores a knowledge record.
 #[utoipa::path(
@@ -138,7 +132,7 @@ impl FromParams for KnowledgeQuery {
         Ok(Self {
             q: params.query_text()?,
             top_k: params.number("top_k", DEFAULT_TOP_K, 1..=MAX_TOP_K)?,
-            min_score: params.number("min_score", DEFAULT_MIN_SCORE, 1..=5)? as u8,
+            min_score: params.number("min_score", DEFAULT_MIN_SCORE.into(), 1..=5)? as u8,
             types: params.list("types")?,
             owners: params.list("owner")?,
             scopes: params.list("scopes")?,

@@ -48,7 +48,7 @@ pub enum ErrorCode {
     UnsupportedMediaType,
     /// 422: a field is missing, of a wrong type, or out of bounds.
     Invalid,
-    /// 422: a plain field holds what looks like a secret, which belongs into `secure_body`.
+    /// 422: a plain field holds what looks like a secret, which belongs in `secure_body`.
     LikelySecret,
     /// 429: too many requests under this token; `Retry-After` tells when to come back.
     RateLimited,

@@ -1,5 +1,7 @@
 //! Resources: what is stored of a tool, paper or API under a path id.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,6 +30,32 @@ pub enum ContentType {
     Credential,
     /// A login state: the cookie in `secure_body`, `metadata.acquired_at` and `metadata.expires_at` say how long it lives.
     Cookie,
+}
+
+impl ContentType {
+    /// Every type.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Code, Self::Credential, Self::Cookie];
+
+    /// Returns the type's name, as it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Code => "code",
+            Self::Credential => "credential",
+            Self::Cookie => "cookie",
+        }
+    }
+}
+
+impl FromStr for ContentType {
+    type Err = FieldFault;
+
+    fn from_str(text: &str) -> Result<Self, FieldFault> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            FieldFault::new("content_type", format!("must be one of {known}"))
+        })
+    }
 }
 
 /// Body of `POST /api/resource`; what it leaves out becomes empty, except the secret, which stays.
@@ -272,4 +300,18 @@ pub struct EarlierVersion<T> {
     pub replaced_by: String,
     /// The record as it was.
     pub record: T,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_type_is_written_one_way() {
+        for kind in ContentType::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        assert_eq!("Text".parse::<ContentType>().unwrap_err().field, "content_type");
+    }
 }

@@ -9,6 +9,9 @@ use super::{
 };
 use crate::ids::ResourceId;
 
+/// How many ids of resources with secrets that do not open are told; further ones are only counted.
+pub const MAX_FAILED_IDS: usize = 100;
+
 /// Body of `POST /api/reseal`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]

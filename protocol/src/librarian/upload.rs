@@ -39,6 +39,18 @@ impl Batch {
         self.knowledge.len() + self.resources.len() + self.tools.len()
     }
 
+    /// Returns every item with its list and its place in that list, in the order in which they are stored.
+    pub fn items(&self) -> impl Iterator<Item = (ItemKind, usize, &Value)> {
+        let lists = [
+            (ItemKind::Knowledge, &self.knowledge),
+            (ItemKind::Resource, &self.resources),
+            (ItemKind::Tool, &self.tools),
+        ];
+        lists.into_iter().flat_map(|(kind, items)| {
+            items.iter().enumerate().map(move |(index, item)| (kind, index, item))
+        })
+    }
+
     /// Tells whether there is no item at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

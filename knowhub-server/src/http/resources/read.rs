@@ -153,10 +153,7 @@ impl FromParams for ResourceList {
 }
 
 fn content_type(params: &Params) -> Result<Option<ContentType>, FieldFault> {
-    let name = params.text("content_type")?;
-    name.map(|name| serde_json::from_value(name.into()))
-        .transpose()
-        .map_err(|_| FieldFault::new("content_type", "must be text, code, credential or cookie"))
+    params.text("content_type")?.map(str::parse).transpose()
 }
 
 impl FromParams for Paging {
