@@ -91,8 +91,12 @@ fn is_loopback(name: &str) -> bool {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
+        let field = match self {
+            Self::Host => "Host",
+            Self::Origin => "Origin",
+        };
         let body = serde_json::json!({
-            "error": { "code": "forbidden", "message": self.to_string() }
+            "error": { "code": "forbidden", "message": self.to_string(), "field": field }
         });
         (StatusCode::FORBIDDEN, Json(body)).into_response()
     }

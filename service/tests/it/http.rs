@@ -57,10 +57,14 @@ async fn health_is_told_and_foreign_requests_are_refused() {
     assert!(healthz.starts_with("HTTP/1.1 200") && healthz.ends_with(r#"{"status":"ok"}"#));
     let readyz = harness.get("/readyz", "host: localhost").await;
     assert!(readyz.starts_with("HTTP/1.1 503") && readyz.contains("the disk is full"), "{readyz}");
-    for headers in ["host: evil.example", "host: localhost\r\norigin: https://evil.example"] {
+    for (field, headers) in [
+        ("Host", "host: evil.example"),
+        ("Origin", "host: localhost\r\norigin: https://evil.example"),
+    ] {
         let refused = harness.get("/healthz", headers).await;
         assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
         assert!(refused.contains(r#""code":"forbidden""#), "{refused}");
+        assert!(refused.contains(&format!(r#""field":"{field}""#)), "{refused}");
         assert!(refused.contains("x-request-id: "), "{refused}");
     }
     harness.stop().await;
