@@ -28,6 +28,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use protocol::im::Mode;
 use tracing_subscriber::EnvFilter;
 
+pub use doctor::Origins;
 pub use failure::{Failure, Kind};
 pub use outcome::Outcome;
 
@@ -154,37 +155,5 @@ impl Globals {
         let client = concat!("knowhub/", env!("CARGO_PKG_VERSION"));
         let relay = self.relay.config(self.contact.instance(), Mode::Exclusive, client);
         Ok(Context::new(hub, relay, self.contact.librarian.clone(), ASK_TIMEOUT))
-    }
-}
-
-/// Where the address of each service came from.
-#[derive(Clone, Debug)]
-pub struct Origins {
-    api: Origin,
-    im_url: Origin,
-    librarian: Origin,
-}
-
-/// Where a setting came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Default,
-    Environment,
-    Flag,
-}
-
-impl Origins {
-    fn of(matches: &clap::ArgMatches) -> Self {
-        // A flag behind the command's name is known to the innermost matches alone.
-        let mut inner = matches;
-        while let Some((_, deeper)) = inner.subcommand() {
-            inner = deeper;
-        }
-        let origin = |id| match inner.value_source(id) {
-            Some(clap::parser::ValueSource::CommandLine) => Origin::Flag,
-            Some(clap::parser::ValueSource::EnvVariable) => Origin::Environment,
-            _ => Origin::Default,
-        };
-        Self { api: origin("api"), im_url: origin("im_url"), librarian: origin("librarian") }
     }
 }

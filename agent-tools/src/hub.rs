@@ -1,20 +1,23 @@
 //! The hub's client: one method a call, errors that say what to do.
 
 mod error;
+mod items;
 mod query;
 mod resources;
 mod transfer;
 
 pub use error::Error;
-pub use query::KnowledgeQuery;
+pub(crate) use items::rejected;
+pub use query::{KnowledgeQuery, Paging, ResourceQuery};
 pub use transfer::{Download, ImportKind};
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use protocol::{KnowledgeId, Source, hub};
+use protocol::{ExperienceId, KnowledgeId, Source, hub};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header::RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 /// Where the hub is, checked where it is read: `http` or `https`, with a host.
 #[derive(Clone, Debug)]
@@ -43,6 +46,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest answer that is read, in bytes; a longer one is an error.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// What `/readyz` answers where a service cannot do all its work.
+#[derive(Deserialize)]
+struct Unready {
+    reason: String,
+}
 
 /// A cheap handle over one connection pool; follows no redirects.
 #[derive(Clone)]
@@ -120,12 +129,27 @@ impl Client {
 
     /// Returns one knowledge record, `None` if there is none of that id.
     pub async fn find_knowledge(&self, id: &KnowledgeId) -> Result<Option<hub::Knowledge>, Error> {
-        let request = self.request(Method::GET, &format!("api/knowledge/{id}"));
-        match self.read(request).await {
-            Ok(knowledge) => Ok(Some(knowledge)),
-            Err(Error::Refused { status: 404, .. }) => Ok(None),
-            Err(err) => Err(err),
-        }
+        self.find(self.request(Method::GET, &format!("api/knowledge/{id}"))).await
+    }
+
+    /// Returns one experience, `None` if there is none of that number.
+    pub async fn find_experience(
+        &self,
+        id: ExperienceId,
+    ) -> Result<Option<hub::Experience>, Error> {
+        self.find(self.request(Method::GET, &format!("api/experience/{id}"))).await
+    }
+
+    /// Returns one page of what was asked for and not found, most wanted first; absent values leave the hub's
+    /// defaults.
+    pub async fn list_demand(
+        &self,
+        kind: Option<hub::DemandKind>,
+        paging: Paging,
+    ) -> Result<hub::Page<hub::Demand>, Error> {
+        let kind = kind.map(|kind| ("kind", kind.as_str().to_owned()));
+        let request = self.request(Method::GET, "api/demand").query(&paging.params());
+        self.read(request.query(&kind.as_slice())).await
     }
 
     /// Returns the best `limit` records of both searches, the evidence for an answer.
@@ -141,15 +165,11 @@ impl Client {
         Ok(Source::interleave(knowledge.results, &experiences.results, limit))
     }
 
-    /// Tells whether the hub answers, and lets this token in.
+    /// Tells whether the hub can do all its work, and lets this token in.
     pub async fn health(&self) -> Result<(), Error> {
-        let _: serde_json::Value = self.read(self.request(Method::GET, "healthz")).await?;
+        let _: Value = self.read(self.request(Method::GET, "readyz")).await?;
         let list = self.request(Method::GET, "api/knowledge").query(&[("page_size", "1")]);
-        match self.read::<serde_json::Value>(list).await {
-            Err(err) if err.is_about_token() => Err(err),
-            // Whatever else is wrong with that one call, the hub is there.
-            _ => Ok(()),
-        }
+        self.read::<Value>(list).await.map(drop)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -189,6 +209,15 @@ impl Client {
         }
     }
 
+    /// Reads the answer about one record; that there is none is no error.
+    async fn find<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<Option<T>, Error> {
+        match self.read(request).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Refused { status: 404, .. }) => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
     async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {
         let again = request.try_clone();
         let mut response = request.send().await.map_err(|err| self.unreachable(err))?;
@@ -213,10 +242,14 @@ impl Client {
             return serde_json::from_slice(&body)
                 .map_err(|err| self.bad_reply(status.as_u16(), err.to_string()));
         }
-        match serde_json::from_slice::<hub::ErrorBody>(&body) {
-            Ok(body) => Err(Error::Refused { status: status.as_u16(), detail: body.error }),
-            Err(_) => Err(self.bad_reply(status.as_u16(), "no error envelope".to_owned())),
+        let status = status.as_u16();
+        if let Ok(body) = serde_json::from_slice::<hub::ErrorBody>(&body) {
+            return Err(Error::Refused { status, detail: body.error });
         }
+        Err(match serde_json::from_slice(&body) {
+            Ok(Unready { reason }) => Error::Unready { api: self.config.api.to_string(), reason },
+            Err(_) => self.bad_reply(status, "no error envelope".to_owned()),
+        })
     }
 
     fn unreachable(&self, source: reqwest::Error) -> Error {

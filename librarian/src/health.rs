@@ -17,37 +17,57 @@ const AWAY_PERIOD: Duration = Duration::from_secs(1);
 /// What was last seen of the hub; all clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct HubHealth {
+    /// Written by whoever calls the hub, read by `/readyz`.
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
     /// Why the hub cannot be used, if it cannot; `None` before anybody asked it.
-    /// Written by whoever calls it, read by `/readyz`.
-    seen: Arc<Mutex<Option<Result<(), String>>>>,
+    last: Option<Result<(), String>>,
+    /// Why the hub lets this token write nothing; no read can tell that this is over.
+    denied: Option<String>,
 }
 
 impl HubHealth {
-    /// Notes how a call went; a request that the hub refused shows that it is there.
-    pub(crate) fn note<T>(&self, outcome: &Result<T, Error>) {
-        let now = match outcome {
-            Err(err)
-                if err.is_transient()
-                    || err.is_about_token()
-                    || matches!(err, Error::BadReply { .. }) =>
-            {
-                Err(err.to_string())
-            }
-            _ => Ok(()),
-        };
+    /// Notes how a call went that reads.
+    pub(crate) fn note_read<T>(&self, outcome: &Result<T, Error>) {
+        self.note(outcome.as_ref().err(), |_| {});
+    }
+
+    /// Notes how a call went that writes.
+    pub(crate) fn note_write<T>(&self, outcome: &Result<T, Error>) {
+        let err = outcome.as_ref().err();
+        let denied = err.filter(|err| err.is_about_access()).map(ToString::to_string);
+        self.note(err, |seen| seen.denied = denied);
+    }
+
+    /// A request that is itself at fault shows that the hub is there.
+    fn note(&self, err: Option<&Error>, more: impl FnOnce(&mut Seen)) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&*seen, &now) {
+        let before = seen.last.is_some().then(|| seen.check());
+        let fault = err.filter(|err| !err.is_about_request());
+        seen.last = Some(fault.map_or(Ok(()), |err| Err(err.to_string())));
+        more(&mut seen);
+        match (before, seen.check()) {
             (None | Some(Err(_)), Ok(())) => tracing::info!("the hub answers"),
-            (None | Some(Ok(())), Err(why)) => tracing::warn!("the hub does not answer: {why}"),
+            (None | Some(Ok(())), Err(why)) => tracing::warn!("the hub cannot be used: {why}"),
             _ => {}
         }
-        *seen = Some(now);
     }
 
     /// Returns why the hub cannot be used, if it cannot.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        seen.unwrap_or_else(|| Err("the hub was not asked yet".to_owned()))
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).check()
+    }
+}
+
+impl Seen {
+    fn check(&self) -> Result<(), String> {
+        if let Some(why) = &self.denied {
+            return Err(why.clone());
+        }
+        self.last.clone().unwrap_or_else(|| Err("the hub was not asked yet".to_owned()))
     }
 }
 
@@ -60,7 +80,7 @@ pub(crate) async fn probe(
     loop {
         // A hub that hangs must not hold up the stop.
         let Some(outcome) = stop.run_until_cancelled(hub.health()).await else { return Ok(()) };
-        health.note(&outcome);
+        health.note_read(&outcome);
         let period = if health.check().is_ok() { CALM_PERIOD } else { AWAY_PERIOD };
         tokio::select! {
             () = stop.cancelled() => return Ok(()),

@@ -1,25 +1,13 @@
 //! The hub as the librarian's shelf, reached over HTTP.
 
-use std::fmt::Display;
-
 use agent_tools::hub::{Client, Error};
 use async_trait::async_trait;
-use librarian_core::upload::{ItemOutcome, Part, PartOutcome};
+use librarian_core::upload::{Part, PartOutcome};
 use librarian_core::{Shelf, ShelfError};
-use protocol::hub::ErrorDetail;
 use protocol::{ContactId, Source};
 use serde_json::Value;
 
 use crate::health::HubHealth;
-
-/// Why tools of an upload are refused.
-const NO_TOOLS: &str = "the hub keeps no tools of their own; put what is worth keeping into `knowledge` or `resources`";
-
-/// Why a resource with a secret is refused: the relay keeps messages as they are.
-const NO_SECRETS: &str = "a secret must not lie in a message; send the resource to the hub itself, with POST /api/resource";
-
-/// The hub's statuses that speak of the request, which would fail again.
-const FAULTS_OF_THE_REQUEST: [u16; 4] = [400, 409, 413, 422];
 
 /// A shelf behind the hub's HTTP API.
 pub(crate) struct HubShelf {
@@ -32,30 +20,16 @@ impl HubShelf {
     pub(crate) fn new(hub: Client, health: HubHealth) -> Self {
         Self { hub, health }
     }
-
-    /// Returns what became of an item; the error of a hub that could not say is one of the whole part.
-    fn item_outcome(&self, stored: Result<impl Display, Error>) -> Result<ItemOutcome, ShelfError> {
-        match self.noted(stored) {
-            Ok(id) => Ok(ItemOutcome::Accepted { id: id.to_string() }),
-            Err(Error::Refused { status, detail }) if is_fault_of_item(status, &detail) => {
-                Ok(rejected(detail))
-            }
-            Err(err) => Err(ShelfError::Unavailable(Box::new(err))),
-        }
-    }
-
-    fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
-        self.health.note(&outcome);
-        outcome
-    }
 }
 
 #[async_trait]
 impl Shelf for HubShelf {
     async fn retrieve(&self, query: &str, limit: usize) -> Result<Vec<Source>, ShelfError> {
-        self.noted(self.hub.retrieve(query, limit).await).map_err(|err| match err {
-            Error::Refused { status, detail } if FAULTS_OF_THE_REQUEST.contains(&status) => {
-                ShelfError::Refused(detail.message)
+        let found = self.hub.retrieve(query, limit).await;
+        self.health.note_read(&found);
+        found.map_err(|err| match err {
+            Error::Refused { ref detail, .. } if err.is_about_request() => {
+                ShelfError::Refused(detail.message.clone())
             }
             err => ShelfError::Unavailable(Box::new(err)),
         })
@@ -63,31 +37,15 @@ impl Shelf for HubShelf {
 
     async fn submit(&self, part: &Part) -> Result<PartOutcome, ShelfError> {
         let mut outcome = PartOutcome::default();
-        for (index, item) in part.batch.knowledge.iter().enumerate() {
-            let key = part.id.item_key(&part.conversation.sender, index);
-            let item = on_behalf_of(item, &part.conversation.sender);
-            let created = self.hub.add_knowledge(&item, Some(&key)).await;
-            outcome.knowledge.push(self.item_outcome(created.map(|created| created.id))?);
+        for (kind, index, item) in part.batch.items() {
+            let sender = &part.conversation.sender;
+            let key = part.id.item_key(sender, index);
+            let stored = self.hub.store_item(kind, &on_behalf_of(item, sender), &key).await;
+            self.health.note_write(&stored);
+            outcome.push(kind, stored.map_err(|err| ShelfError::Unavailable(Box::new(err)))?);
         }
-        for (index, item) in part.batch.resources.iter().enumerate() {
-            if item.get("secure_body").is_some() {
-                outcome.resources.push(refused("secure_body", NO_SECRETS));
-                continue;
-            }
-            let key = part.id.item_key(&part.conversation.sender, index);
-            let item = on_behalf_of(item, &part.conversation.sender);
-            let stored = self.hub.save_resource(&item, None, Some(&key)).await;
-            outcome.resources.push(self.item_outcome(stored.map(|stored| stored.id))?);
-        }
-        outcome.tools = vec![refused("", NO_TOOLS); part.batch.tools.len()];
         Ok(outcome)
     }
-}
-
-/// Tells whether the same item would be refused again: it is wrong, or a secret guards what it would change.
-fn is_fault_of_item(status: u16, detail: &ErrorDetail) -> bool {
-    FAULTS_OF_THE_REQUEST.contains(&status)
-        || (status == 403 && detail.field.as_deref() == Some("X-Org-Key"))
 }
 
 /// Returns the item with the sender that the relay vouches for, whatever the item itself says.
@@ -99,17 +57,6 @@ fn on_behalf_of(item: &Value, sender: &ContactId) -> Value {
     item
 }
 
-/// The hub's message names the field as well, for readers who see nothing else.
-fn rejected(detail: ErrorDetail) -> ItemOutcome {
-    let field = detail.field.unwrap_or_default();
-    let reason = detail.message.strip_prefix(&format!("{field}: ")).unwrap_or(&detail.message);
-    ItemOutcome::Rejected { reason: reason.to_owned(), field }
-}
-
-fn refused(field: &str, reason: &str) -> ItemOutcome {
-    ItemOutcome::Rejected { field: field.to_owned(), reason: reason.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -119,7 +66,7 @@ mod tests {
     use axum::http::{HeaderMap, StatusCode};
     use axum::routing::post;
     use axum::{Json, Router};
-    use librarian_core::upload::Conversation;
+    use librarian_core::upload::{Conversation, ItemOutcome, NO_SECRETS, NO_TOOLS};
     use protocol::MessageId;
     use protocol::librarian::Batch;
     use serde_json::json;
@@ -139,6 +86,13 @@ mod tests {
         let key = headers["idempotency-key"].to_str().expect("ASCII").to_owned();
         seen.lock().expect("no panic inside").push((key, item["on_behalf_of"].clone()));
         match item["task"].as_str() {
+            Some("forbidden") => (
+                StatusCode::FORBIDDEN,
+                Json(json!({"error": {
+                    "code": "forbidden",
+                    "message": "on_behalf_of needs the role delegate, and the token of w has writer",
+                }})),
+            ),
             Some("crash") => (StatusCode::INTERNAL_SERVER_ERROR, fault("internal", "oops")),
             None if item["id"] == "acme/sealed" => {
                 let mut sealed = fault("forbidden", "send the key");
@@ -203,9 +157,10 @@ mod tests {
         let rejected = ItemOutcome::Rejected { field, reason };
         assert_eq!(outcome.knowledge, [ItemOutcome::Accepted { id }, rejected]);
         let stored = ItemOutcome::Accepted { id: "pymupdf/tables".to_owned() };
-        let no_key = refused("X-Org-Key", "send the key");
-        assert_eq!(outcome.resources, [stored, no_key, refused("secure_body", NO_SECRETS)]);
-        assert_eq!(outcome.tools, [refused("", NO_TOOLS)]);
+        let no_key = ItemOutcome::refused("X-Org-Key", "send the key");
+        let secret = ItemOutcome::refused("secure_body", NO_SECRETS);
+        assert_eq!(outcome.resources, [stored, no_key, secret]);
+        assert_eq!(outcome.tools, [ItemOutcome::refused("", NO_TOOLS)]);
         // The relay knows who sent it; what the item says of that counts nothing.
         let seen_item = |index| (format!("agent/1/{}/{index}", part.id), json!("agent/1"));
         assert_eq!(*seen.lock().expect("no panic inside"), [0, 1, 0, 1].map(seen_item));
@@ -217,5 +172,22 @@ mod tests {
         let part = part(Batch { knowledge: vec![json!({"task": "crash"})], ..Batch::default() });
         let outcome = shelf.submit(&part).await;
         assert!(matches!(outcome, Err(ShelfError::Unavailable(_))), "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn a_role_that_does_not_suffice_is_unreadiness_until_a_write_comes_through() {
+        let (shelf, _) = shelf().await;
+        let submit = async |task: &str| {
+            let batch = Batch { knowledge: vec![json!({"task": task})], ..Batch::default() };
+            shelf.submit(&part(batch)).await
+        };
+        let outcome = submit("forbidden").await;
+        assert!(matches!(outcome, Err(ShelfError::Unavailable(_))), "{outcome:?}");
+        // Reading works all the while, and proves nothing about writing.
+        shelf.health.note_read(&Ok(()));
+        let why = shelf.health.check().expect_err("uploads cannot be stored");
+        assert!(why.contains("needs the role delegate"), "{why}");
+        submit("t").await.expect("the hub takes it");
+        assert_eq!(shelf.health.check(), Ok(()));
     }
 }

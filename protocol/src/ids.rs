@@ -186,9 +186,10 @@ impl MessageId {
         Self(Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()))
     }
 
-    /// Returns the `Idempotency-Key` of the knowledge item at `index` of the upload that is this message of `sender`.
+    /// Returns the `Idempotency-Key` of the item at `index` of its list in the upload that is this message of `sender`.
     ///
-    /// Whoever brings the item to the hub uses the same key, so that it is stored once whichever way it goes.
+    /// Whoever brings the item to the hub uses the same key.
+    /// A hub with tokens keeps the keys of each principal apart, so there it is the way that must be the same too.
     pub fn item_key(self, sender: &ContactId, index: usize) -> String {
         format!("{sender}/{self}/{index}")
     }

@@ -8,15 +8,22 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Origin, Origins, Outcome, RELAY_PATIENCE,
-    failure::TOKEN,
+    Outcome, RELAY_PATIENCE,
+    failure::access_hint,
     outcome::{BAD, GOOD, printable},
 };
-use crate::tools::Context;
+use crate::{hub::Error, tools::Context};
+
+const EXAMPLES: &str = "\
+Exits with 3 when a service is missing, or not ready.
+
+Examples:
+  knowhub doctor
+  knowhub doctor --api http://127.0.0.1:8001 --json";
 
 /// Tell which services answer, with which settings, and what to do about the others
 #[derive(Args, Debug)]
-#[command(after_help = "Exits with 3 when a service is missing.")]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Doctor {}
 
 /// What is known of one service.
@@ -64,10 +71,12 @@ impl Doctor {
             Err(_) => Some("cannot be seen without the relay".to_owned()),
         };
         let hub_hint = match &hub {
-            Err(err) if err.is_about_token() => TOKEN,
-            _ => {
-                "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is"
+            Err(Error::Unready { .. }) => {
+                "wait until its search index is built; its log and /readyz tell how it goes"
             }
+            hub => hub.as_ref().err().and_then(access_hint).unwrap_or(
+                "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
+            ),
         };
         report(&[
             Finding::new(
@@ -124,6 +133,38 @@ fn line(finding: &Finding) -> String {
         let _ = write!(line, "\n         hint: {hint}");
     }
     line
+}
+
+/// Where the address of each service came from.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    api: Origin,
+    im_url: Origin,
+    librarian: Origin,
+}
+
+/// Where a setting came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Default,
+    Environment,
+    Flag,
+}
+
+impl Origins {
+    pub(super) fn of(matches: &clap::ArgMatches) -> Self {
+        // A flag behind the command's name is known to the innermost matches alone.
+        let mut inner = matches;
+        while let Some((_, deeper)) = inner.subcommand() {
+            inner = deeper;
+        }
+        let origin = |id| match inner.value_source(id) {
+            Some(clap::parser::ValueSource::CommandLine) => Origin::Flag,
+            Some(clap::parser::ValueSource::EnvVariable) => Origin::Environment,
+            _ => Origin::Default,
+        };
+        Self { api: origin("api"), im_url: origin("im_url"), librarian: origin("librarian") }
+    }
 }
 
 impl Origin {

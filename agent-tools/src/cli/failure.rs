@@ -31,13 +31,40 @@ pub enum Kind {
 
 const DOCTOR: &str = "`knowhub doctor` tells which service is missing, and what to do";
 
-/// What to do when the hub asks for another token.
-pub(super) const TOKEN: &str =
-    "set KNOWHUB_TOKEN (or --token) to one of the tokens that the hub was started with";
+/// Returns what to do about a hub that does not let the caller do this, if that is what is wrong.
+pub(super) fn access_hint(err: &hub::Error) -> Option<&'static str> {
+    let hub::Error::Refused { status, detail } = err else { return None };
+    if err.is_about_org_key() {
+        return Some("set KNOWHUB_ORG_KEY to the first key that the hub has for the org");
+    }
+    match (status, detail.field.as_deref()) {
+        (401, _) => Some(
+            "set KNOWHUB_TOKEN (or --token) to one of the tokens that the hub was started with",
+        ),
+        (403, None) => Some("set KNOWHUB_TOKEN (or --token) to a token that has this role"),
+        (403, Some("Host")) => Some("name the host of KNOWHUB_API in the hub's KNOWHUB_HOSTS"),
+        _ => None,
+    }
+}
 
 impl Failure {
     pub(super) fn input(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::Input, error: error.into(), hint: None }
+    }
+
+    /// Returns the failure of a file that cannot be used as `verb` says, such as `read`.
+    pub(super) fn cannot(verb: &str, file: &str) -> impl FnOnce(io::Error) -> Self {
+        let what = format!("cannot {verb} {file}");
+        move |err| Self::input(anyhow::Error::from(err).context(what))
+    }
+
+    /// Returns the failure of a command that had stored `count` items before it.
+    pub(super) fn after(self, count: usize, items: &str) -> Self {
+        if count == 0 {
+            return self;
+        }
+        let stored = format!("{count} {items} were stored before this one");
+        Self { error: self.error.context(stored), ..self }
     }
 
     /// Returns the failure with what to do about it.
@@ -74,8 +101,8 @@ impl Failure {
 
 impl From<tools::Error> for Failure {
     fn from(err: tools::Error) -> Self {
-        if matches!(&err, tools::Error::Hub(err) if err.is_about_token()) {
-            return Self { kind: Kind::Setting, error: err.into(), hint: Some(TOKEN) };
+        if let Some(hint) = err.hub().and_then(access_hint) {
+            return Self { kind: Kind::Setting, error: err.into(), hint: Some(hint) };
         }
         if err.is_callers() {
             return Self::input(err);
@@ -87,7 +114,9 @@ impl From<tools::Error> for Failure {
 impl From<hub::Error> for Failure {
     fn from(err: hub::Error) -> Self {
         match err {
-            hub::Error::Token => Self { kind: Kind::Setting, error: err.into(), hint: None },
+            hub::Error::Token | hub::Error::OrgKey => {
+                Self { kind: Kind::Setting, error: err.into(), hint: None }
+            }
             hub::Error::Setup(_) => Self { kind: Kind::Internal, error: err.into(), hint: None },
             err => tools::Error::Hub(err).into(),
         }

@@ -20,6 +20,17 @@ pub enum Error {
         #[source]
         source: reqwest::Error,
     },
+    /// The org's key cannot be sent in a header.
+    #[error("KNOWHUB_ORG_KEY must consist of visible ASCII characters")]
+    OrgKey,
+    /// The hub is there, and cannot do all its work yet.
+    #[error("the hub at {api} is not ready: {reason}")]
+    Unready {
+        /// Where the hub is.
+        api: String,
+        /// The hub's own words.
+        reason: String,
+    },
     /// The hub sent nothing for too long, within an answer that it had begun.
     #[error("the hub at {api} stopped in the middle of its answer; try again")]
     Stalled {
@@ -47,18 +58,30 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether the hub asks for another token than it got.
-    pub fn is_about_token(&self) -> bool {
-        matches!(self, Self::Refused { status: 401, .. })
+    /// Tells whether the hub does not let the caller do this: the token, its role, or the address it was
+    /// reached at.
+    pub fn is_about_access(&self) -> bool {
+        matches!(self, Self::Refused { status: 401 | 403, .. }) && !self.is_about_org_key()
+    }
+
+    /// Tells whether the request itself is at fault: whoever sends it at whatever time, it is refused again.
+    pub fn is_about_request(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 409 | 413 | 422, .. })
+            || self.is_about_org_key()
+    }
+
+    /// Tells whether a secret guards what the request would show or change.
+    pub fn is_about_org_key(&self) -> bool {
+        matches!(self, Self::Refused { status: 403, detail } if detail.field.as_deref() == Some("X-Org-Key"))
     }
 
     /// Tells whether the same call may work later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Setup(_) | Self::Token => false,
-            Self::Unreachable { .. } | Self::Stalled { .. } => true,
+            Self::Setup(_) | Self::Token | Self::OrgKey => false,
+            Self::Unreachable { .. } | Self::Unready { .. } | Self::Stalled { .. } => true,
             Self::Refused { status, .. } | Self::BadReply { status, .. } => {
-                *status >= 500 || *status == 429
+                *status >= 500 || matches!(status, 408 | 429)
             }
         }
     }

@@ -1,4 +1,6 @@
-//! What to search knowledge for.
+//! What to search and list, and the parameters that say so.
+
+use protocol::{ResourceId, hub::ContentType};
 
 /// What to search knowledge for; an absent field leaves the hub's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,12 +42,57 @@ impl KnowledgeQuery {
         ];
         for (name, list) in lists {
             if !list.is_empty() {
-                params.push((name, list.join(",")));
+                let entries: Vec<_> = list.iter().map(|entry| escaped(entry)).collect();
+                params.push((name, entries.join(",")));
             }
         }
         if self.all {
             params.push(("all", "true".to_owned()));
         }
+        params
+    }
+}
+
+/// Returns an entry of a list as the hub reads it back: its commas do not end it.
+fn escaped(entry: &str) -> String {
+    entry.replace('\\', "\\\\").replace(',', "\\,")
+}
+
+/// Which page of a list; an absent field leaves the hub's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// Counted from 1.
+    pub page: Option<u64>,
+    /// How many entries a page has, 1 to 100.
+    pub page_size: Option<u64>,
+}
+
+impl Paging {
+    pub(super) fn params(self) -> Vec<(&'static str, String)> {
+        let params = [("page", self.page), ("page_size", self.page_size)];
+        params.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
+    }
+}
+
+/// Which resources to list; an absent field leaves the hub's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceQuery {
+    /// What to search for; absent lists all, by id.
+    pub q: Option<String>,
+    /// Only this id and those below it.
+    pub prefix: Option<ResourceId>,
+    /// Only this type.
+    pub content_type: Option<ContentType>,
+    /// Which page.
+    pub paging: Paging,
+}
+
+impl ResourceQuery {
+    pub(super) fn params(&self) -> Vec<(&'static str, String)> {
+        let mut params = self.paging.params();
+        params.extend(self.q.clone().map(|q| ("q", q)));
+        params.extend(self.prefix.as_ref().map(|prefix| ("prefix", prefix.to_string())));
+        params.extend(self.content_type.map(|kind| ("content_type", kind.as_str().to_owned())));
         params
     }
 }
@@ -60,11 +107,12 @@ mod tests {
         let query = KnowledgeQuery {
             top_k: Some(3),
             types: vec!["tool".into(), "plan".into()],
+            owner: vec![r"a,b\c".into(), "d".into()],
             all: true,
             ..KnowledgeQuery::new("x")
         };
         let params = query.params();
         let text: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(text, ["q=x", "top_k=3", "types=tool,plan", "all=true"]);
+        assert_eq!(text, ["q=x", "top_k=3", "types=tool,plan", r"owner=a\,b\\c,d", "all=true"]);
     }
 }

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, Url, header::HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-use super::{Client, Error};
+use super::{Client, Error, Paging, ResourceQuery};
 
 /// How long sealing all secrets anew may take.
 const RESEAL_TIMEOUT: Duration = Duration::from_mins(10);
@@ -15,7 +15,7 @@ const RESEAL_TIMEOUT: Duration = Duration::from_mins(10);
 impl Client {
     /// Returns a content node with the way through it, `None` if there is none of that id.
     pub async fn find_content(&self, id: &ResourceId) -> Result<Option<hub::Content>, Error> {
-        absent(self.read(self.request(Method::GET, &path("api/content", id))).await)
+        self.find(self.request(Method::GET, &path("api/content", id.as_str()))).await
     }
 
     /// Stores a content node; under the same key, the same body is stored once.
@@ -27,16 +27,26 @@ impl Client {
         self.post("api/content", content, idempotency_key).await
     }
 
-    /// Returns the resource of that id and the experiences of that name, `None` if there is neither.
+    /// Returns one page of resources, without their texts: by id, or best first where the query searches.
+    pub async fn list_resources(
+        &self,
+        query: &ResourceQuery,
+    ) -> Result<hub::Page<hub::ResourceEntry>, Error> {
+        self.read(self.request(Method::GET, "api/resource").query(&query.params())).await
+    }
+
+    /// Returns the resource that has `name` as its id and a page of the experiences with it, `None` if there is
+    /// neither.
     ///
     /// With the org's key its secret is open.
     pub async fn find_resource(
         &self,
-        id: &ResourceId,
+        name: &str,
+        paging: Paging,
         org_key: Option<&SecretString>,
     ) -> Result<Option<hub::ResourceReading>, Error> {
-        let request = self.request(Method::GET, &path("api/resource", id));
-        absent(self.read(with_key(request, org_key)).await)
+        let request = self.request(Method::GET, &path("api/resource", name));
+        self.find(with_key(request.query(&paging.params()), org_key)?).await
     }
 
     /// Makes a resource, a [`hub::NewResource`] or JSON of its shape, or takes the place of the one with its id.
@@ -49,7 +59,7 @@ impl Client {
         idempotency_key: Option<&str>,
     ) -> Result<hub::ResourceStored, Error> {
         let request = self.post_request("api/resource", resource, idempotency_key);
-        self.read(with_key(request, org_key)).await
+        self.read(with_key(request, org_key)?).await
     }
 
     /// Has the hub seal its secrets anew with the first key of their org.
@@ -60,29 +70,20 @@ impl Client {
 }
 
 /// Returns the path of a call about one id, with all encoded that a URL reserves.
-fn path(call: &str, id: &ResourceId) -> String {
+fn path(call: &str, id: &str) -> String {
     let mut url = Url::parse("http://hub").expect("it is a URL");
-    url.path_segments_mut().expect("http has a path").extend(id.as_str().split('/'));
+    url.path_segments_mut().expect("http has a path").extend(id.split('/'));
     format!("{call}{}", url.path())
 }
 
-fn with_key(request: RequestBuilder, org_key: Option<&SecretString>) -> RequestBuilder {
-    let key = org_key.and_then(|key| HeaderValue::from_str(key.expose_secret()).ok());
-    match key {
-        Some(mut key) => {
-            key.set_sensitive(true);
-            request.header("x-org-key", key)
-        }
-        None => request,
-    }
-}
-
-fn absent<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(Error::Refused { status: 404, .. }) => Ok(None),
-        Err(err) => Err(err),
-    }
+fn with_key(
+    request: RequestBuilder,
+    org_key: Option<&SecretString>,
+) -> Result<RequestBuilder, Error> {
+    let Some(key) = org_key else { return Ok(request) };
+    let mut key = HeaderValue::from_str(key.expose_secret()).map_err(|_| Error::OrgKey)?;
+    key.set_sensitive(true);
+    Ok(request.header("x-org-key", key))
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
             ("a/100%_ok", "api/content/a/100%25_ok"),
             ("论文/第一节?#", "api/content/%E8%AE%BA%E6%96%87/%E7%AC%AC%E4%B8%80%E8%8A%82%3F%23"),
         ] {
-            assert_eq!(path("api/content", &id.parse().unwrap()), expected);
+            assert_eq!(path("api/content", id), expected);
         }
     }
 }

@@ -46,12 +46,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns what the hub said, where the hub is what failed last.
+    pub fn hub(&self) -> Option<&hub::Error> {
+        match self {
+            Self::Hub(hub) | Self::NoAnswer { hub, .. } | Self::NotUploaded { hub, .. } => {
+                Some(hub)
+            }
+            Self::Invalid(_) | Self::Refused(_) | Self::Librarian(_) => None,
+        }
+    }
+
     /// Tells whether the caller can mend it: the input is at fault, not a service.
     pub fn is_callers(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::Refused(_) | Self::Librarian(_) => true,
             Self::Hub(err @ hub::Error::Refused { status, .. }) => {
-                (400..500).contains(status) && !err.is_transient() && !err.is_about_token()
+                (400..500).contains(status) && !err.is_transient() && !err.is_about_access()
             }
             Self::Hub(_) | Self::NoAnswer { .. } | Self::NotUploaded { .. } => false,
         }

@@ -1,7 +1,10 @@
 //! The hub's client.
 
-use agent_tools::hub::{Error, KnowledgeQuery};
-use protocol::hub::{ErrorCode, NewExperience, NewKnowledge};
+use agent_tools::hub::{Error, KnowledgeQuery, Paging, ResourceQuery};
+use protocol::ExperienceId;
+use protocol::hub::{ContentType, DemandKind, ErrorCode, NewContent, NewExperience, NewKnowledge};
+use secrecy::SecretString;
+use serde_json::json;
 
 use crate::scripted_hub::{Hub, client, record, refusal, with_records};
 
@@ -54,6 +57,63 @@ async fn an_absent_record_is_none() {
 }
 
 #[tokio::test]
+async fn contents_resources_and_demand_are_asked_for_by_path_and_parameters() {
+    let hub = Hub::start(|call| match call {
+        "GET /api/resource" | "GET /api/demand" => {
+            (200, json!({ "results": [], "total": 0, "page": 1, "page_size": 20 }).to_string())
+        }
+        "POST /api/content" | "POST /api/resource" => {
+            (201, json!({ "id": "a/b", "version": 1, "created": true }).to_string())
+        }
+        _ => refusal(404, "not_found", "there is nothing stored under it"),
+    })
+    .await;
+    let client = hub.client();
+    let key = SecretString::from("a2V5");
+    let id = "acme/登录".parse().unwrap();
+    let paging = Paging { page: Some(2), page_size: None };
+    assert_eq!(client.find_content(&id).await.unwrap(), None);
+    assert_eq!(client.find_resource("A Paper/x", paging, Some(&key)).await.unwrap(), None);
+    assert_eq!(client.find_experience(ExperienceId(7)).await.unwrap(), None);
+    let node: NewContent = serde_json::from_value(json!({"id": "a/b", "body": "c"})).unwrap();
+    client.submit_content(&node, None).await.unwrap();
+    client.save_resource(&json!({"id": "a/b"}), Some(&key), Some("k")).await.unwrap();
+    let query = ResourceQuery {
+        q: Some("c d".into()),
+        prefix: Some(id),
+        content_type: Some(ContentType::Code),
+        paging,
+    };
+    client.list_resources(&query).await.unwrap();
+    client.list_demand(Some(DemandKind::Content), paging).await.unwrap();
+    let asked = hub.asked();
+    let calls: Vec<_> = asked.iter().map(|asked| (&*asked.call, &*asked.query)).collect();
+    assert_eq!(
+        calls,
+        [
+            ("GET /api/content/acme/%E7%99%BB%E5%BD%95", ""),
+            ("GET /api/resource/A%20Paper/x", "page=2"),
+            ("GET /api/experience/7", ""),
+            ("POST /api/content", ""),
+            ("POST /api/resource", ""),
+            (
+                "GET /api/resource",
+                "page=2&q=c+d&prefix=acme%2F%E7%99%BB%E5%BD%95&content_type=code",
+            ),
+            ("GET /api/demand", "page=2&kind=content"),
+        ]
+    );
+    for (at, asked) in asked.iter().enumerate() {
+        let key = asked.headers.get("x-org-key").map(|key| key.to_str().unwrap());
+        assert_eq!(key, [1, 4].contains(&at).then_some("a2V5"), "{}", asked.call);
+    }
+    let wrong = SecretString::from("two\nlines");
+    let err = client.find_resource("a", Paging::default(), Some(&wrong)).await.unwrap_err();
+    assert!(matches!(err, Error::OrgKey), "{err:?}");
+    assert_eq!(hub.asked().len(), asked.len(), "nothing is sent without the key it needs");
+}
+
+#[tokio::test]
 async fn a_refusal_carries_the_hubs_words() {
     let hub = Hub::start(|_| refusal(422, "invalid", "q: required")).await;
     let err = hub.client().search_experiences("", None, 1).await.unwrap_err();
@@ -97,15 +157,47 @@ async fn a_hub_that_is_away_is_named_without_the_question() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_told_apart() {
+async fn a_caller_who_is_not_let_in_is_told_apart() {
     let hub = Hub::start(|call| match call {
-        "GET /healthz" => with_records(call),
+        "GET /readyz" => with_records(call),
         _ => refusal(401, "unauthorized", "the token is not known here"),
     })
     .await;
     let err = hub.client().health().await.unwrap_err();
-    assert!(err.is_about_token() && !err.is_transient(), "{err:?}");
+    assert!(err.is_about_access() && !err.is_transient(), "{err:?}");
     assert!(err.to_string().contains("the token is not known here"), "{err}");
+
+    let resource = json!({"id": "acme/login"});
+    let hub = Hub::start(|_| refusal(403, "forbidden", "writing needs the role writer")).await;
+    let err = hub.client().save_resource(&resource, None, None).await.unwrap_err();
+    assert!(err.is_about_access() && !err.is_about_request(), "{err:?}");
+    // An org's key is the request's own: whoever sends it without, it is refused.
+    let sealed = |_: &str| {
+        let error = json!({"code": "forbidden", "message": "send the key", "field": "X-Org-Key"});
+        (403, json!({ "error": error }).to_string())
+    };
+    let err = Hub::start(sealed).await.client().save_resource(&resource, None, None).await;
+    let err = err.unwrap_err();
+    assert!(err.is_about_request() && !err.is_about_access(), "{err:?}");
+}
+
+#[tokio::test]
+async fn a_hub_that_cannot_do_all_its_work_is_not_well() {
+    let building = |_: &str| {
+        let reason = "the search index is being built";
+        (503, json!({ "status": "unready", "reason": reason }).to_string())
+    };
+    let err = Hub::start(building).await.client().health().await.unwrap_err();
+    assert!(err.is_transient(), "{err:?}");
+    assert!(err.to_string().ends_with("is not ready: the search index is being built"), "{err}");
+    let hub = Hub::start(|call| match call {
+        "GET /readyz" => with_records(call),
+        _ => refusal(500, "internal", "a fault of the hub's own"),
+    })
+    .await;
+    assert!(hub.client().health().await.unwrap_err().to_string().contains("fault of the hub's"));
+    let hub = Hub::start(with_records).await;
+    hub.client().health().await.unwrap();
 }
 
 #[tokio::test]

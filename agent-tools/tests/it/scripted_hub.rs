@@ -93,7 +93,27 @@ pub(crate) fn with_records(call: &str) -> (u16, String) {
             );
         }
         "POST /api/experience" => return (201, json!({ "id": 8 }).to_string()),
-        "GET /healthz" => json!({ "status": "ok" }),
+        "POST /api/resource" => {
+            let stored = json!({ "id": "pymupdf/tables", "version": 1, "created": true });
+            return (201, stored.to_string());
+        }
+        "GET /api/experience/7" => json!({
+            "id": 7, "name": "pymupdf", "url": "https://github.com/pymupdf/PyMuPDF",
+            "category": "library", "task": "extract tables", "score": 4, "outcome": "fast",
+            "tips": "page.find_tables()", "content_id": "", "submitted_by": "",
+            "authenticated_as": "local", "on_behalf_of": "",
+            "created_at": "2026-03-20T10:00:00.000Z",
+        }),
+        "GET /api/knowledge/knowledge-20260305-a1b2" => record(),
+        "GET /api/demand" => json!({
+            "results": [{
+                "kind": "experience_search", "wanted": "pdf\u{1b}[2J table", "count": 12,
+                "first_at": "2026-03-20T10:00:00.000Z", "last_at": "2026-03-21T10:00:00.000Z",
+            }],
+            "total": 2, "page": 1, "page_size": 1,
+        }),
+        "GET /readyz" => json!({ "status": "ready" }),
+        "GET /api/knowledge" => json!({ "results": [], "total": 0, "page": 1, "page_size": 1 }),
         _ => return refusal(404, "not_found", "no such record"),
     };
     (200, body.to_string())

@@ -49,7 +49,7 @@ fn breaking_off(_: &str) -> (u16, String) {
 }
 
 fn refusing(_: &str) -> (u16, String) {
-    refusal(403, "forbidden", "this call needs the role Admin")
+    refusal(403, "forbidden", "this call needs the role admin, and the token of w has writer")
 }
 
 fn importing(call: &str) -> (u16, String) {
@@ -105,7 +105,7 @@ async fn a_part_of_an_export_leaves_no_file() {
     let relay = dead_url().await;
     for (script, code, told) in [
         (breaking_off as fn(&str) -> _, 3, "cut off after line 2"),
-        (refusing, 1, "needs the role Admin"),
+        (refusing, 2, "hint: set KNOWHUB_TOKEN (or --token) to a token that has this role"),
     ] {
         let hub = Hub::start(script).await;
         let output = knowhub(&hub.api, &relay, &["export", file.to_str().unwrap()]).await;

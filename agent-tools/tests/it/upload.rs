@@ -90,24 +90,30 @@ async fn an_absent_librarian_gives_no_receipt_but_gets_the_upload() {
 }
 
 #[tokio::test]
-async fn without_a_relay_knowledge_goes_to_the_hub_under_keys_of_its_own() {
+async fn without_a_relay_items_go_to_the_hub_under_keys_of_their_own() {
     let hub = Hub::start(with_records).await;
     let context = context(&hub, config(dead_url().await));
-    let batch = Batch { tools: vec![json!({"name": "x", "category": "y"})], ..notes(2) };
+    let batch = Batch {
+        resources: vec![json!({"id": "pymupdf/tables", "body": "b"})],
+        tools: vec![json!({"name": "x", "category": "y"})],
+        ..notes(2)
+    };
     let uploaded = upload(&context, batch, LAST).await.unwrap();
     let Uploaded::Direct { reason, receipt } = &uploaded else { panic!("{uploaded:?}") };
     assert!(reason.starts_with("the relay cannot be reached"), "{reason}");
-    assert_eq!((receipt.accepted.len(), receipt.rejected.len()), (2, 1));
+    assert_eq!((receipt.accepted.len(), receipt.rejected.len()), (3, 1));
+    assert_eq!(receipt.accepted[2].id, "pymupdf/tables");
     assert_eq!(receipt.rejected[0].kind, ItemKind::Tool);
-    assert!(uploaded.to_string().contains("\n- tools[0]: only the librarian takes it"));
-    let keys: Vec<_> = hub
-        .asked()
+    assert!(uploaded.to_string().contains("\n- tools[0]: the hub keeps no tools of their own"));
+    let asked = hub.asked();
+    assert_eq!(asked[2].call, "POST /api/resource");
+    let keys: Vec<_> = asked
         .iter()
         .map(|asked| asked.headers["idempotency-key"].to_str().unwrap().to_owned())
         .collect();
     let (head, tail) = keys[0].rsplit_once('/').unwrap();
     assert!(head.starts_with("agent/test/") && tail == "0", "{keys:?}");
-    assert_eq!(keys[1], format!("{head}/1"));
+    assert_eq!(keys[1..], [format!("{head}/1"), format!("{head}/0")]);
 }
 
 #[tokio::test]
@@ -135,7 +141,32 @@ async fn an_item_that_the_hub_refuses_costs_only_itself() {
     let uploaded = upload(&context, notes(2), Finality::Open).await.unwrap();
     let receipt = uploaded.receipt().unwrap();
     assert_eq!((receipt.accepted.len(), receipt.rejected.len()), (0, 2));
-    assert_eq!(receipt.rejected[1].reason, "the hub refused (422): task: too dull");
+    assert_eq!(receipt.rejected[1].reason, "task: too dull");
+}
+
+#[tokio::test]
+async fn a_hub_that_does_not_let_in_takes_nothing_and_says_so() {
+    for status in [401, 403] {
+        let hub = match status {
+            401 => Hub::start(|_| refusal(401, "unauthorized", "this hub asks for a token")).await,
+            _ => Hub::start(|_| refusal(403, "forbidden", "writing needs the role writer")).await,
+        };
+        let context = context(&hub, config(dead_url().await));
+        let err = upload(&context, notes(2), LAST).await.unwrap_err();
+        assert!(err.hub().unwrap().is_about_access(), "{err:?}");
+        assert_eq!(hub.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_never_reaches_the_relay() {
+    let (relay, hub) = (Relay::start().await, Hub::start(with_records).await);
+    let resources = vec![json!({"id": "acme/login", "secure_body": "hunter2"})];
+    let context = context(&hub, relay.config());
+    let err = upload(&context, Batch { resources, ..notes(1) }, LAST).await.unwrap_err();
+    assert!(err.to_string().contains("resources[0].secure_body: a secret must not lie"), "{err}");
+    assert!(!err.to_string().contains("hunter2"), "{err}");
+    assert!(hub.asked().is_empty());
 }
 
 #[tokio::test]

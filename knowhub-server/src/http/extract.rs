@@ -159,8 +159,8 @@ pub(super) struct IdempotencyKey(Option<(String, String)>);
 impl IdempotencyKey {
     /// Returns what makes a request the same: who sends it, its route, its key, and what its body says.
     ///
-    /// For whom it is sent does not count: an upload that a contact sends itself, after the librarian took it,
-    /// says the same.
+    /// For whom it is sent does not count: on a hub without tokens, an upload that a contact sends itself says the
+    /// same as what the librarian made of it.
     pub(super) fn request(
         self,
         by: &Principal,

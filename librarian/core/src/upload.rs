@@ -9,6 +9,12 @@ mod windows;
 pub use ledger::{Ledger, Settled};
 pub use windows::{Limits, Window, Windows};
 
+/// Why tools of an upload are refused.
+pub const NO_TOOLS: &str = "the hub keeps no tools of their own; put what is worth keeping into `knowledge` or `resources`";
+
+/// Why a resource with a `secure_body` is refused: the relay keeps messages as they are.
+pub const NO_SECRETS: &str = "a secret must not lie in a message; send the resource to the hub itself, with `knowhub resource put` or POST /api/resource";
+
 /// Whose uploads belong together: those of one sender in one chat.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conversation {
@@ -51,6 +57,17 @@ pub struct PartOutcome {
     pub tools: Vec<ItemOutcome>,
 }
 
+impl PartOutcome {
+    /// Adds what became of the next item of a list.
+    pub fn push(&mut self, kind: ItemKind, item: ItemOutcome) {
+        match kind {
+            ItemKind::Knowledge => self.knowledge.push(item),
+            ItemKind::Resource => self.resources.push(item),
+            ItemKind::Tool => self.tools.push(item),
+        }
+    }
+}
+
 /// What became of one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemOutcome {
@@ -71,6 +88,13 @@ pub enum ItemOutcome {
         /// What would be right.
         reason: String,
     },
+}
+
+impl ItemOutcome {
+    /// Returns the outcome of an item that is refused.
+    pub fn refused(field: &str, reason: &str) -> Self {
+        Self::Rejected { field: field.to_owned(), reason: reason.to_owned() }
+    }
 }
 
 /// Returns the receipt for settled parts; items are counted through them in the order given.
@@ -94,7 +118,7 @@ pub fn receipt<'a>(
         ];
         for ((kind, items), next_index) in lists.into_iter().zip(&mut next_index) {
             for item in items {
-                push(&mut receipt, kind, *next_index, item);
+                note(&mut receipt, kind, *next_index, item.clone());
                 *next_index += 1;
             }
         }
@@ -103,8 +127,9 @@ pub fn receipt<'a>(
     receipt
 }
 
-fn push(receipt: &mut Receipt, kind: ItemKind, index: usize, item: &ItemOutcome) {
-    match item.clone() {
+/// Notes in a receipt what became of the item at `index` of its list.
+pub fn note(receipt: &mut Receipt, kind: ItemKind, index: usize, item: ItemOutcome) {
+    match item {
         ItemOutcome::Accepted { id } => receipt.accepted.push(ReceiptItem { kind, index, id }),
         ItemOutcome::Duplicate { of } => {
             receipt.duplicates.push(DuplicateItem { kind, index, of });

@@ -1,8 +1,9 @@
 //! Looks at the items of an upload before they leave, so that a fault is told at once.
 
+use librarian_core::upload::NO_SECRETS;
 use protocol::{
-    hub::{Body, FieldFault, NewKnowledge},
-    librarian::{Batch, MAX_BATCH_ITEMS},
+    hub::{Body, FieldFault, NewKnowledge, NewResource},
+    librarian::{Batch, ItemKind, MAX_BATCH_ITEMS},
 };
 use serde_json::Value;
 
@@ -18,29 +19,32 @@ pub fn check(batch: &Batch, finality: Finality) -> Result<(), Error> {
         let reason = format!("{} items; at most {MAX_BATCH_ITEMS} in one upload", batch.len());
         return Err(FieldFault::new("data", reason).into());
     }
-    let mut faults = Vec::new();
-    for (index, item) in batch.knowledge.iter().enumerate() {
-        let place = format!("knowledge[{index}]");
-        faults.extend(NewKnowledge::from_value(item).err().map(|fault| fault.within(&place)));
-    }
-    for (list, items, fields) in [
-        ("resources", &batch.resources, &["id"][..]),
-        ("tools", &batch.tools, &["name", "category"]),
-    ] {
-        for (index, item) in items.iter().enumerate() {
-            let place = format!("{list}[{index}]");
-            faults.extend(check_fields(item, fields).err().map(|fault| fault.within(&place)));
-        }
-    }
+    let faults = batch.items().filter_map(|(kind, index, item)| {
+        let (list, checked) = match kind {
+            ItemKind::Knowledge => ("knowledge", NewKnowledge::from_value(item).map(drop)),
+            ItemKind::Resource => ("resources", check_resource(item)),
+            ItemKind::Tool => ("tools", check_tool(item)),
+        };
+        checked.err().map(|fault| fault.within(&format!("{list}[{index}]")))
+    });
+    let faults: Vec<_> = faults.collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
-/// Checks that an item is an object with these texts; whatever else it needs, the librarian tells.
-fn check_fields(item: &Value, fields: &[&str]) -> Result<(), FieldFault> {
+/// Checks a resource; a secret is stopped here, before the relay has it on disk.
+fn check_resource(item: &Value) -> Result<(), FieldFault> {
+    if item.get("secure_body").is_some() {
+        return Err(FieldFault::new("secure_body", NO_SECRETS));
+    }
+    NewResource::from_value(item).map(drop)
+}
+
+/// Checks that a tool has the texts it must have; the librarian tells what becomes of it.
+fn check_tool(item: &Value) -> Result<(), FieldFault> {
     if !item.is_object() {
         return Err(FieldFault::new("", "must be an object"));
     }
-    for &field in fields {
+    for field in ["name", "category"] {
         let is_there = item[field].as_str().is_some_and(|text| !text.trim().is_empty());
         if !is_there {
             return Err(FieldFault::new(field, "required, must be a text that is not blank"));
@@ -67,11 +71,11 @@ mod tests {
         let last = Finality::Final { receipt_patience: None };
         let batch = json!({
             "knowledge": [{"task": "t", "content": "c"}, {"task": "t"}, {"task": " ", "content": 1}],
-            "resources": [7, {"id": "pymupdf"}],
+            "resources": [7, {"id": "pymupdf"}, {"id": "a b"}, {"id": "acme", "secure_body": "hunter2"}],
             "tools": [{"name": "x"}],
         });
         let named = expect![
-            "invalid input: knowledge[1].content: required; knowledge[2].content: invalid type: integer `1`, expected a string; resources[0]: must be an object; tools[0].category: required, must be a text that is not blank"
+            "invalid input: knowledge[1].content: required; knowledge[2].content: invalid type: integer `1`, expected a string; resources[0]: must be a JSON object; resources[2].id: not a valid resource id: TODO; resources[3].secure_body: a secret must not lie in a message; send the resource to the hub itself, with `knowhub resource put` or POST /api/resource; tools[0].category: required, must be a text that is not blank"
         ];
         fault(&batch, Finality::Open, &named);
         fault(
