@@ -2,23 +2,32 @@
 //!
 //! # Layout
 //!
-//! - `ask`, `upload`, `search`, `experience`, `export`, `import`, `contacts`, `reseal`, `doctor`: one command each.
+//! - `ask`, `upload`, `search`, `experience`, `knowledge`, `content`, `resource`, `demand`, `export`, `import`,
+//!   `contacts`, `reseal`, `doctor`: one command each.
 //! - `items`: reads the files that commands take.
+//! - `cited`: reads the ids that they show.
+//! - `paging`: which page of a list they show.
 //! - `progress`: how far a long command is, for a person who waits.
 //! - `outcome`: what a command gives back, for people and for programs.
 //! - `failure`: errors, their exit codes, and how they are told.
 
 mod ask;
+mod cited;
 mod contacts;
+mod content;
+mod demand;
 mod doctor;
 mod experience;
 mod export;
 mod failure;
 mod import;
 mod items;
+mod knowledge;
 mod outcome;
+mod paging;
 mod progress;
 mod reseal;
+mod resource;
 mod search;
 mod upload;
 
@@ -43,7 +52,9 @@ Examples:
   knowhub ask \"How do I extract tables from a paper's PDF?\"
   knowhub ask \"怎么从论文 PDF 里提取表格？\" --json
   knowhub experience add --name pymupdf --task \"extract tables\" --score 4
+  knowhub experience show [experience-7]
   knowhub upload notes.jsonl --finalize
+  knowhub demand
   knowhub export everything.ndjson
   knowhub doctor
 
@@ -95,6 +106,13 @@ enum Command {
     Search(search::Search),
     #[command(subcommand)]
     Experience(experience::Experience),
+    #[command(subcommand)]
+    Knowledge(knowledge::Knowledge),
+    #[command(subcommand)]
+    Content(content::Content),
+    #[command(subcommand)]
+    Resource(resource::Resource),
+    Demand(demand::Demand),
     Export(export::Export),
     Import(import::Import),
     Contacts(contacts::Contacts),
@@ -133,6 +151,10 @@ impl Cli {
             Command::Upload(upload) => upload.run(&context).await,
             Command::Search(search) => search.run(&context).await,
             Command::Experience(experience) => experience.run(&context).await,
+            Command::Knowledge(knowledge) => knowledge.run(&context).await,
+            Command::Content(node) => node.run(&context).await,
+            Command::Resource(resource) => resource.run(&context).await,
+            Command::Demand(demand) => demand.run(&context).await,
             Command::Export(export) => export.run(&context).await,
             Command::Import(import) => import.run(&context).await,
             Command::Contacts(contacts) => contacts.run(&context).await,
@@ -155,5 +177,73 @@ impl Globals {
         let client = concat!("knowhub/", env!("CARGO_PKG_VERSION"));
         let relay = self.relay.config(self.contact.instance(), Mode::Exclusive, client);
         Ok(Context::new(hub, relay, self.contact.librarian.clone(), ASK_TIMEOUT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visits every command that does something, with its name from the first word on.
+    fn visit(command: &clap::Command, name: &str, check: &impl Fn(&clap::Command, &str)) {
+        if !command.has_subcommands() {
+            check(command, name);
+        }
+        for inner in command.get_subcommands() {
+            visit(inner, &format!("{name} {}", inner.get_name()), check);
+        }
+    }
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_teaches_by_examples() {
+        let command = Cli::command();
+        assert!(command.get_after_help().unwrap().to_string().contains("Examples:\n  knowhub "));
+        visit(&command, "knowhub", &|command, name| {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples = help.split_once("Examples:\n").map_or("", |(_, examples)| examples);
+            assert!(
+                examples.contains(&format!("{name} ")) || examples.contains(&format!("{name}\n")),
+                "{name}: {help}"
+            );
+        });
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let refused = |args: &str| {
+            let args = args.split(' ').map(OsString::from);
+            Cli::read(args).map(drop).unwrap_err().exit_code()
+        };
+        for args in [
+            "knowhub experience add --file a --score 3",
+            "knowhub experience add --file a --url http://b",
+            "knowhub content add a b --file c",
+            "knowhub content add --file c --title d",
+            "knowhub upload a --timeout 3s",
+            "knowhub upload a --finalize --no-wait --timeout 3s",
+            "knowhub search a --top-k 21",
+            "knowhub search a --min-score 0",
+            "knowhub search a --tag b",
+            "knowhub experience search a --limit 101",
+            "knowhub demand --kind all",
+            "knowhub demand --page 0",
+            "knowhub resource put a --meta b",
+        ] {
+            assert_eq!(refused(args), 2, "{args}");
+        }
+        for args in [
+            "knowhub experience add --file a",
+            "knowhub content add --file c",
+            "knowhub upload a --finalize --timeout 3s",
+            "knowhub resource put a",
+        ] {
+            let read = Cli::read(args.split(' ').map(OsString::from));
+            assert!(read.is_ok(), "{args}: {}", read.map(drop).unwrap_err());
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Addresses and tokens, shared by every client program; each is read once, by clap.
+//! Addresses, tokens and keys, shared by every client program; each is read once.
 
-use std::time::Duration;
+use std::{env::VarError, time::Duration};
 
 use clap::Args;
 use protocol::{ContactId, im};
@@ -76,6 +76,19 @@ impl HubArgs {
 /// Returns a secret that says something; an empty variable counts as unset.
 fn set(secret: Option<&SecretString>) -> Option<SecretString> {
     secret.filter(|secret| !secret.expose_secret().is_empty()).cloned()
+}
+
+/// Returns the key of the org whose secrets are shown or changed, from `KNOWHUB_ORG_KEY`; empty counts as unset.
+///
+/// Any other setting is a flag too; this one would stand in the list of processes, for everybody to read.
+pub(crate) fn org_key() -> Result<Option<SecretString>, crate::hub::Error> {
+    #[expect(clippy::disallowed_methods, reason = "clap knows no variable without a flag")]
+    let key = std::env::var("KNOWHUB_ORG_KEY");
+    match key {
+        Ok(key) => Ok(set(Some(&SecretString::from(key)))),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(crate::hub::Error::OrgKey),
+    }
 }
 
 /// Who the agent is to the relay.
@@ -158,7 +171,7 @@ fn parse_im_url(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Reads an address of one of these schemes; what proves a right belongs into `token`, not here.
+/// Reads an address of one of these schemes; what proves a right belongs in `token`, not here.
 fn parse_address(
     text: &str,
     schemes: [&str; 2],

@@ -11,7 +11,7 @@ pub mod ask_knowledge;
 mod context;
 mod error;
 pub(crate) mod knowledge_search;
-mod report_experience;
+pub(crate) mod report_experience;
 pub mod upload_knowledge;
 
 use async_trait::async_trait;

@@ -86,14 +86,19 @@ impl System {
     /// Starts the librarian and waits until it is connected to the relay and the hub.
     pub async fn start_librarian(&mut self) -> Result<()> {
         self.start_librarian_unready().await?;
-        let url = format!("http://{}/readyz", self.librarian_addr);
-        wait::until("the librarian's readiness", async || {
-            let answer = reqwest::get(&url).await?;
-            let (status, text) = (answer.status(), answer.text().await?);
-            ensure!(status.is_success(), "{text}");
-            Ok(())
-        })
-        .await
+        wait::until("the librarian's readiness", async || self.librarian_readiness().await).await
+    }
+
+    /// Tells whether the librarian can do its work.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot; carries what it said.
+    pub async fn librarian_readiness(&self) -> Result<()> {
+        let answer = reqwest::get(format!("http://{}/readyz", self.librarian_addr)).await?;
+        let (status, text) = (answer.status(), answer.text().await?);
+        ensure!(status.is_success(), "{text}");
+        Ok(())
     }
 
     /// Starts the librarian and does not wait until it can answer.
@@ -129,10 +134,16 @@ impl System {
 
     /// Runs `knowhub` with these arguments to its end.
     pub async fn knowhub(&self, args: &[&str]) -> Result<Output> {
+        self.knowhub_with(&[], args).await
+    }
+
+    /// The same with further settings, which no other part sees.
+    pub async fn knowhub_with(&self, extra: &[(&str, &str)], args: &[&str]) -> Result<Output> {
         Command::new(binary::find("knowhub")?)
             .args(args)
             .env_clear()
             .envs(self.settings(&[]))
+            .envs(extra.iter().copied())
             .current_dir(self.folder())
             .kill_on_drop(true)
             .output()

@@ -7,8 +7,14 @@ use serde_json::json;
 use super::{Failure, Outcome, RELAY_PATIENCE};
 use crate::tools::Context;
 
+const EXAMPLES: &str = "\
+Examples:
+  knowhub contacts
+  knowhub contacts --json | jq -r '.contacts[] | select(.online).contact_id'";
+
 /// List who is known to the relay, and who is online
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Contacts {}
 
 impl Contacts {
@@ -39,11 +45,10 @@ fn text(contacts: &[Contact]) -> String {
     if lines.is_empty() {
         lines.push("Nobody is there, and nobody is expected.".to_owned());
     }
-    if !left_behind.is_empty() {
-        lines.push(format!(
-            "({} short-lived contacts are gone; --json lists them)",
-            left_behind.len()
-        ));
+    match left_behind.len() {
+        0 => {}
+        1 => lines.push("(1 short-lived contact is gone; --json lists it)".to_owned()),
+        count => lines.push(format!("({count} short-lived contacts are gone; --json lists them)")),
     }
     lines.join("\n")
 }
@@ -73,7 +78,7 @@ mod tests {
             a                  offline, last seen 1970-01-01T00:00:00.000Z
             knowledge_manager  online, 2 connections, last seen 1970-01-01T00:00:00.000Z
             b/1                online, last seen 1970-01-01T00:00:00.000Z
-            (1 short-lived contacts are gone; --json lists them)"#]]
+            (1 short-lived contact is gone; --json lists it)"#]]
         .assert_eq(&text(&list));
         assert_eq!(text(&[]), "Nobody is there, and nobody is expected.");
     }

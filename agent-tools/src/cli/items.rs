@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use protocol::librarian::Batch;
+use protocol::{hub::FieldFault, librarian::Batch};
 use serde_json::Value;
 
 use super::Failure;
@@ -27,8 +27,7 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
     };
     source
         .and_then(|source| source.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-        .with_context(|| format!("cannot read {name} as UTF-8 text"))
-        .map_err(Failure::input)?;
+        .map_err(Failure::cannot("read", &format!("{name} as UTF-8 text")))?;
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(Failure::input(anyhow!("{name} is larger than {MAX_FILE_BYTES} bytes")));
     }
@@ -46,6 +45,24 @@ pub(super) fn lines(text: &str) -> Result<Vec<(usize, Value)>, Failure> {
             Ok((index + 1, value))
         })
         .collect()
+}
+
+/// Reads a file with one body of this `kind` a line, of which there must be one at least.
+///
+/// Each is read from its line's number and value.
+pub(super) fn lines_of<T>(
+    file: &Path,
+    kind: &str,
+    read_body: impl Fn(usize, &Value) -> Result<T, FieldFault>,
+) -> Result<Vec<T>, Failure> {
+    let lines = lines(&read(file)?)?;
+    if lines.is_empty() {
+        return Err(Failure::input(anyhow!("{} holds no {kind}", file.display())));
+    }
+    let body = |(line, value): &(usize, Value)| {
+        read_body(*line, value).map_err(|fault| Failure::input(anyhow!("line {line}: {fault}")))
+    };
+    lines.iter().map(body).collect()
 }
 
 /// Reads an upload: an object with `knowledge`, `resources` or `tools`, or one knowledge body a line.

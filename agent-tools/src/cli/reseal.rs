@@ -1,7 +1,7 @@
 //! `knowhub reseal`: has the hub seal its secrets anew after a change of keys.
 
 use clap::Args;
-use protocol::hub::{Reseal, Resealed};
+use protocol::hub::{MAX_FAILED_IDS, Reseal, Resealed};
 
 use super::{Failure, Outcome};
 use crate::tools::Context;
@@ -34,13 +34,35 @@ impl ResealSecrets {
 
 fn text(done: &Resealed) -> String {
     let mut text = format!(
-        "Sealed anew: {}; sealed with the newest key before: {}.",
+        "Sealed anew: {}; sealed with the first key before: {}.",
         done.resealed, done.unchanged
     );
     if done.failed > 0 {
         let ids: Vec<_> = done.failed_ids.iter().map(ToString::to_string).collect();
-        text =
-            format!("{text}\nOpen with no key of the hub: {} ({}).", done.failed, ids.join(", "));
+        // Earlier versions count too, so there may be fewer resources than secrets.
+        let more = if ids.len() < MAX_FAILED_IDS { "" } else { " and perhaps more" };
+        let (failed, ids) = (done.failed, ids.join(", "));
+        text = format!("{text}\nSecrets that no key of the hub opens: {failed}, of {ids}{more}.");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_is_named() {
+        let mut done = Resealed { resealed: 2, unchanged: 1, ..Resealed::default() };
+        assert_eq!(text(&done), "Sealed anew: 2; sealed with the first key before: 1.");
+        done.failed = 3;
+        done.failed_ids = vec!["acme/a".parse().unwrap(), "acme/b".parse().unwrap()];
+        let told = text(&done);
+        assert!(
+            told.ends_with("\nSecrets that no key of the hub opens: 3, of acme/a, acme/b."),
+            "{told}"
+        );
+        done.failed_ids = vec!["a".parse().unwrap(); MAX_FAILED_IDS];
+        assert!(text(&done).ends_with(", a and perhaps more."));
+    }
 }

@@ -29,7 +29,8 @@ Examples:
   knowhub upload notes.jsonl --finalize
   echo '{\"task\": \"read scanned PDFs\", \"content\": \"run ocrmypdf first\"}' | knowhub upload -
 
-Without a relay, knowledge goes to the hub directly, item by item.";
+Without a relay, knowledge and resources go to the hub directly, item by item.
+Secrets go by no other way than `knowhub resource put`.";
 
 /// Hand knowledge over to the librarian, who merges and stores it
 #[derive(Args, Debug)]
@@ -47,7 +48,14 @@ pub(super) struct Upload {
     no_wait: bool,
 
     /// How long to wait for the receipt, such as 60s; a bare number is milliseconds
-    #[arg(long, default_value = "60s", value_name = "DURATION", value_parser = parse_patience)]
+    #[arg(
+        long,
+        requires = "finalize",
+        conflicts_with = "no_wait",
+        default_value = "60s",
+        value_name = "DURATION",
+        value_parser = parse_patience
+    )]
     timeout: Duration,
 }
 

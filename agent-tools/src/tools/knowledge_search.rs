@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use librarian_core::{Language, wording};
 use protocol::{
     Source,
-    hub::{Body, FieldFault, KnowledgeSearch as Found, MAX_QUERY_CHARS},
+    hub::{
+        Body, DEFAULT_MIN_SCORE, DEFAULT_TOP_K, FieldFault, KnowledgeSearch as Found,
+        MAX_QUERY_CHARS, MAX_TOP_K,
+    },
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,25 +23,47 @@ pub(super) struct KnowledgeSearch;
 struct Input {
     /// What you want to know, in your own words, Chinese or English.
     query: String,
-    /// How many records at most, 1 to 20; 5 when absent.
-    #[serde(default)]
-    top_k: Option<usize>,
-    /// The least score of a record, 1 to 5; 3 when absent.
-    #[serde(default)]
-    min_score: Option<u8>,
+    /// How many records at most.
+    #[serde(default = "default_top_k")]
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
+    top_k: usize,
+    /// The least score of a record.
+    #[serde(default = "default_min_score")]
+    #[schemars(range(min = 1, max = 5))]
+    min_score: u8,
     /// Kinds that a record must all be of, such as `strategy`, `tool`, `usecase`.
     #[serde(default)]
     types: Vec<String>,
     /// Owners, one of which a record must have, such as `agent:research`.
     #[serde(default)]
     owner: Vec<String>,
+    /// Scopes, one of which a record must hold for, such as `org:acme`.
+    #[serde(default)]
+    scopes: Vec<String>,
+    /// Tags that a record must all have, as `name:value`.
+    #[serde(default)]
+    tags: Vec<String>,
     /// Also return what is judged irrelevant.
     #[serde(default)]
     all: bool,
 }
 
+fn default_top_k() -> usize {
+    DEFAULT_TOP_K
+}
+
+fn default_min_score() -> u8 {
+    DEFAULT_MIN_SCORE
+}
+
 impl Body for Input {
     fn check(&self) -> Result<(), FieldFault> {
+        if !(1..=MAX_TOP_K).contains(&self.top_k) {
+            return Err(FieldFault::new("top_k", format!("must be 1 to {MAX_TOP_K}, or absent")));
+        }
+        if !(1..=5).contains(&self.min_score) {
+            return Err(FieldFault::new("min_score", "must be 1 to 5, or absent"));
+        }
         check_query("query", &self.query)
     }
 }
@@ -74,12 +99,13 @@ impl Tool for KnowledgeSearch {
         let input = Input::from_value(&input)?;
         let query = KnowledgeQuery {
             q: input.query,
-            top_k: input.top_k,
-            min_score: input.min_score,
+            top_k: Some(input.top_k),
+            min_score: Some(input.min_score),
             types: input.types,
             owner: input.owner,
+            scopes: input.scopes,
+            tags: input.tags,
             all: input.all,
-            ..KnowledgeQuery::default()
         };
         let found = context.hub.search_knowledge(&query).await?;
         let metadata =

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use protocol::{
-    MessageId,
+    ExperienceId, MessageId,
     hub::{Body, FieldFault, NewExperience},
 };
 use schemars::JsonSchema;
@@ -86,12 +86,23 @@ impl Tool for ReportExperience {
 
     async fn run(&self, context: &Context, input: Value) -> Result<ToolResult, Error> {
         let experience = NewExperience::from(Input::from_value(&input)?);
-        experience.check()?;
-        let key = MessageId::random().to_string();
-        let created = context.hub.add_experience(&experience, Some(&key)).await?;
-        Ok(ToolResult {
-            output: format!("Stored as experience-{}.", created.id),
-            metadata: json!({ "id": created.id }),
-        })
+        let id = store(context, &experience, &MessageId::random().to_string()).await?;
+        Ok(ToolResult { output: told(id), metadata: json!({ "id": id }) })
     }
+}
+
+/// Checks an experience and stores it, once under the same key.
+pub(crate) async fn store(
+    context: &Context,
+    experience: &NewExperience,
+    idempotency_key: &str,
+) -> Result<ExperienceId, Error> {
+    experience.check()?;
+    let created = context.hub.add_experience(experience, Some(idempotency_key)).await?;
+    Ok(created.id)
+}
+
+/// Returns the sentence about a stored experience.
+pub(crate) fn told(id: ExperienceId) -> String {
+    format!("Stored as experience-{id}.")
 }

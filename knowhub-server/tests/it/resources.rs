@@ -148,10 +148,16 @@ async fn metadata_nests_to_a_bound() {
     assert_eq!(hub.post("/api/resource", &resource(32)).await.status, StatusCode::CREATED);
     for depth in [33, 120] {
         let refused = hub.post("/api/resource", &resource(depth)).await;
-        assert_eq!((refused.status.as_u16(), &refused.body["error"]["field"]), (422, &json!("metadata")));
+        assert_eq!(
+            (refused.status.as_u16(), &refused.body["error"]["field"]),
+            (422, &json!("metadata"))
+        );
         let patch = json!({ "metadata": metadata(depth) });
         let refused = hub.call(Method::PATCH, "/api/resource/deep", &[], Some(&patch)).await;
-        assert_eq!((refused.status.as_u16(), &refused.body["error"]["field"]), (422, &json!("metadata")));
+        assert_eq!(
+            (refused.status.as_u16(), &refused.body["error"]["field"]),
+            (422, &json!("metadata"))
+        );
     }
     assert_eq!(hub.get("/api/resource/deep").await.body["metadata"], metadata(32));
     hub.stop().await;

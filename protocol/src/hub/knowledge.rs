@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MAX_JSON_DEPTH, MAX_LIST_ITEMS};
 use super::body::{Body, FieldFault, check_bound, check_present};
 use super::bounds::{ListEntry, TagValue};
 use super::depth::check_depths;
 use super::plain_texts::{PlainTexts, WriteBody};
+use super::{MAX_JSON_DEPTH, MAX_LIST_ITEMS};
 use crate::{
     ids::{ContactId, KnowledgeId},
     time::Timestamp,

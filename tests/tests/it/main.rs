@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ask;
+mod commands;
 mod crash;
 mod crash_under_load;
 mod fixtures;

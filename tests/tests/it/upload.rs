@@ -1,10 +1,9 @@
 //! Uploads over the relay: merged, stored, and told what is wrong.
 
-use agent_tools::im::OfflineRule;
 use serde_json::json;
-use tests::{system::System, wait};
+use tests::{system::System, wait::{self, PATIENCE}};
 
-use super::fixtures::{PATIENCE, connect, source_ids, to_librarian};
+use super::fixtures::{connect, source_ids, to_librarian};
 
 fn item(task: &str) -> serde_json::Value {
     json!({"task": task, "content": format!("{task}: read the manual first")})
@@ -18,7 +17,7 @@ async fn finalized_items_are_found_and_receipted() {
     agent.send(to_librarian(part), PATIENCE).await.unwrap();
     let last = json!({"knowledge": [item("校准质谱仪"), {"task": "no content"}], "tools": [{}]});
     let finalize = to_librarian(format!("[UPLOAD:FINALIZE] {last}"));
-    let reply = agent.request(finalize, PATIENCE, OfflineRule::FailFast).await.unwrap();
+    let reply = agent.request(finalize, PATIENCE).await.unwrap();
 
     let meta = reply.meta.unwrap();
     let receipt = &meta["receipt"];
@@ -53,6 +52,31 @@ async fn a_lone_upload_is_stored_after_its_window() {
 }
 
 #[tokio::test]
+async fn a_librarian_that_may_not_store_is_unready_and_still_answers() {
+    let settings = [
+        ("KNOWHUB_TOKENS", "agents:writer:writer-token-0001".to_owned()),
+        ("KNOWHUB_TOKEN", "writer-token-0001".to_owned()),
+    ];
+    let system = System::start_with(settings.to_vec()).await.unwrap();
+    let (agent, _inbox) = connect(&system, "agent/uploads");
+    let upload = json!({"knowledge": [item("calibrate the spectrometer")]});
+    agent.send(to_librarian(format!("[UPLOAD:FINALIZE] {upload}")), PATIENCE).await.unwrap();
+    wait::until("the librarian's word on the role that it lacks", async || {
+        let unready = system.librarian_readiness().await.err();
+        let why = unready.map(|err| err.to_string()).unwrap_or_default();
+        anyhow::ensure!(why.contains("needs the role delegate"), "{why:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let ask = to_librarian("[ASK] How do I calibrate the spectrometer?");
+    let reply = agent.request(ask, PATIENCE).await.unwrap();
+    assert_eq!(reply.meta.unwrap()["mode"], "extractive");
+    agent.close().await;
+    system.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_told() {
     let system = System::start().await.unwrap();
     let (agent, _inbox) = connect(&system, "agent/malformed");
@@ -63,7 +87,7 @@ async fn what_cannot_be_read_is_told() {
         ("[ASK]", "no question"),
         ("hello", "[ASK]"),
     ] {
-        let reply = agent.request(to_librarian(content), PATIENCE, OfflineRule::FailFast).await;
+        let reply = agent.request(to_librarian(content), PATIENCE).await;
         let reply = reply.unwrap();
         assert!(reply.content.contains(reason), "{content}: {}", reply.content);
         assert_eq!(reply.meta.unwrap()["error"]["code"], "malformed", "{content}");
