@@ -94,12 +94,3 @@ impl Outgoing {
         }
     }
 }
-
-/// What a request does when the recipient is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfflineRule {
-    /// Fails at once with [`RequestError::Offline`]; the message stays in the mailbox.
-    FailFast,
-    /// Waits for the reply all the same.
-    Wait,
-}

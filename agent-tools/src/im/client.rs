@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    Config, Desk, Inbox, OfflineRule, Outgoing, RequestError, SendError, State, StopReason,
+    Config, Desk, Inbox, Outgoing, RequestError, SendError, State, StopReason,
     desk::{Expected, Posted},
     replies::Outcome,
     task,
@@ -78,12 +78,12 @@ impl Client {
     ///
     /// The reply is the one that names the message in `in_reply_to`;
     /// one that names none counts when it can be meant for this request alone (same sender, same chat).
-    /// A relay that cannot be reached fails the request at once, not at the end of `patience`.
+    /// A relay that cannot be reached, and a recipient who is not there, fail the request at once, not at the end of
+    /// `patience`; the message then stays in the mailbox.
     pub async fn request(
         &self,
         message: Outgoing,
         patience: Duration,
-        rule: OfflineRule,
     ) -> Result<Message, RequestError> {
         let deadline = Instant::now() + patience;
         self.reached(deadline).await?;
@@ -99,7 +99,7 @@ impl Client {
                 outcome = &mut expected.outcome => return end(outcome.ok()),
                 answer = &mut posted.accepted, if !is_accepted => {
                     is_accepted = true;
-                    check_recipient(answer.unwrap_or(Err(SendError::Deadline))?.recipient, rule)?;
+                    check_recipient(answer.unwrap_or(Err(SendError::Deadline))?.recipient)?;
                 }
                 why = &mut unreachable => return Err(RequestError::Unreachable(why)),
                 () = tokio::time::sleep_until(deadline) => {
@@ -223,10 +223,10 @@ fn end(outcome: Option<Outcome>) -> Result<Message, RequestError> {
     }
 }
 
-fn check_recipient(recipient: Recipient, rule: OfflineRule) -> Result<(), RequestError> {
-    match (recipient, rule) {
-        (Recipient::Online, _) | (_, OfflineRule::Wait) => Ok(()),
-        (recipient, OfflineRule::FailFast) => Err(RequestError::Offline { recipient }),
+fn check_recipient(recipient: Recipient) -> Result<(), RequestError> {
+    match recipient {
+        Recipient::Online => Ok(()),
+        recipient => Err(RequestError::Offline { recipient }),
     }
 }
 

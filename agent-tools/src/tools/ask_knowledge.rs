@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::fallback::Silence;
 use super::{Context, Error, Tool, ToolResult, knowledge_search::check_query};
-use crate::im::{OfflineRule, Outgoing};
+use crate::im::Outgoing;
 
 /// Asks the librarian.
 pub(super) struct AskKnowledge;
@@ -100,9 +100,9 @@ async fn ask_librarian(
 ) -> Result<Answer, Silence> {
     let request = Request::Ask(question.to_owned());
     let mut message = Outgoing::new(context.librarian.clone(), request.to_string());
-    message.chat_id = Some(context.chat_id.clone().unwrap_or_else(|| chat_of(message.id)));
+    message.chat_id = Some(chat_of(message.id));
     message.ttl = Some(patience);
-    let reply = context.im().request(message, patience, OfflineRule::FailFast).await;
+    let reply = context.im().request(message, patience).await;
     read_reply(reply.map_err(|cause| Silence::of(cause, &context.librarian, patience))?)
 }
 

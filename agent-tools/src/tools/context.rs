@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{ChatId, ContactId, MessageId, librarian::MAX_BATCH_ITEMS};
+use protocol::{ContactId, MessageId, librarian::MAX_BATCH_ITEMS};
 
 use crate::{
     hub,
@@ -27,8 +27,6 @@ pub struct Context {
     pub librarian: ContactId,
     /// How long a question waits for the librarian before direct search takes its place.
     pub ask_timeout: Duration,
-    /// The conversation that questions belong to; `None` makes each a conversation of its own.
-    pub chat_id: Option<ChatId>,
     client: Mutex<Option<im::Client>>,
     /// The uploads that the next FINALIZE lists as its parts.
     ///
@@ -49,7 +47,6 @@ impl Context {
             relay,
             librarian,
             ask_timeout,
-            chat_id: None,
             client: Mutex::default(),
             parts: Mutex::default(),
         }

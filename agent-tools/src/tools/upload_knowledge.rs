@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Context, Error, Tool, ToolResult};
-use crate::im::{OfflineRule, Outgoing, RequestError, SendError};
+use crate::im::{Outgoing, RequestError, SendError};
 
 pub use check::check;
 
@@ -191,7 +191,7 @@ async fn hand_over(
     };
     let message = Outgoing { id, ..Outgoing::new(context.librarian.clone(), request.to_string()) };
     if let Finality::Final { receipt_patience: Some(patience) } = finality {
-        match im.request(message.clone(), patience, OfflineRule::FailFast).await {
+        match im.request(message.clone(), patience).await {
             Ok(reply) => {
                 context.forget_parts();
                 return read_receipt(reply);

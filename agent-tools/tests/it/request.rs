@@ -2,23 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use agent_tools::im::{Client, OfflineRule, Outgoing, RequestError};
+use agent_tools::im::{Client, Outgoing, RequestError};
 use futures_util::future::join_all;
 use protocol::{
     MessageId,
     im::{ErrorCode, Message, Notice, NoticeCode, Recipient, ServerFrame},
 };
 
-use crate::scripted_relay::{PATIENCE, Peer, Relay, librarian, news, reply};
+use crate::scripted_relay::{LONG, PATIENCE, Peer, Relay, librarian, news, reply};
 
 async fn ask(client: &Client, text: &str) -> Result<Message, RequestError> {
-    client.request(Outgoing::new(librarian(), text), PATIENCE, OfflineRule::FailFast).await
+    client.request(Outgoing::new(librarian(), text), PATIENCE).await
 }
 
 async fn ask_in(client: &Client, chat: &str, patience: Duration) -> Result<Message, RequestError> {
     let mut message = Outgoing::new(librarian(), chat);
     message.chat_id = Some(chat.parse().unwrap());
-    client.request(message, patience, OfflineRule::FailFast).await
+    client.request(message, patience).await
 }
 
 #[tokio::test]
@@ -105,25 +105,19 @@ async fn a_late_reply_settles_nothing_and_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_known_absence_fails_at_once_if_the_rule_says_so() {
+async fn a_known_absence_fails_at_once() {
     let relay = Relay::start().await;
     let (client, _inbox, mut peer) = relay.connect().await;
     for recipient in [Recipient::Offline, Recipient::Unknown] {
         let started = Instant::now();
-        let (answer, ()) = tokio::join!(ask(&client, "x"), async {
+        let message = Outgoing::new(librarian(), "x");
+        let (answer, ()) = tokio::join!(client.request(message, LONG), async {
             let send = peer.hear_send().await;
             peer.accept(&send, recipient).await;
         });
         assert_eq!(answer, Err(RequestError::Offline { recipient }));
-        assert!(started.elapsed() < PATIENCE / 2);
+        assert!(started.elapsed() < LONG);
     }
-    let message = Outgoing::new(librarian(), "x");
-    let (answer, ()) = tokio::join!(client.request(message, PATIENCE, OfflineRule::Wait), async {
-        let send = peer.hear_send().await;
-        peer.accept(&send, Recipient::Offline).await;
-        peer.deliver(reply(1, &send, "back again")).await;
-    });
-    assert_eq!(answer.unwrap().content, "back again");
 }
 
 #[tokio::test]
@@ -169,12 +163,11 @@ async fn a_relay_that_does_not_come_back_ends_a_request_early() {
     let started = Instant::now();
     let patience = Duration::from_mins(1);
     let message = Outgoing::new(librarian(), "x");
-    let (answer, ()) =
-        tokio::join!(client.request(message, patience, OfflineRule::FailFast), async {
-            let send = peer.hear_send().await;
-            peer.accept(&send, Recipient::Online).await;
-            drop((peer, relay));
-        });
+    let (answer, ()) = tokio::join!(client.request(message, patience), async {
+        let send = peer.hear_send().await;
+        peer.accept(&send, Recipient::Online).await;
+        drop((peer, relay));
+    });
     assert!(matches!(answer, Err(RequestError::Unreachable(_))), "{answer:?}");
     assert!(started.elapsed() < patience / 4);
 }
@@ -192,7 +185,7 @@ async fn timed_out_requests_leave_nothing_behind() {
     for _ in 0..10 {
         let requests = (0..1000).map(|_| async {
             let message = Outgoing::new(librarian(), "x");
-            client.request(message, Duration::from_millis(50), OfflineRule::FailFast).await
+            client.request(message, Duration::from_millis(50)).await
         });
         for answer in join_all(requests).await {
             assert_eq!(answer, Err(RequestError::Deadline));

@@ -27,6 +27,9 @@ use tokio_tungstenite::{
 /// Long enough for anything that happens at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A patience that nothing uses up which happens at once, however busy the machine is.
+pub(crate) const LONG: Duration = Duration::from_mins(1);
+
 /// The one whom the tests write to.
 pub(crate) fn librarian() -> ContactId {
     "knowledge_manager".parse().unwrap()

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use agent_tools::im::{OfflineRule, RequestError};
-use tests::{system::System, wait};
-
-use super::fixtures::{
-    DEADLOCK_EN, PATIENCE, TABLES_ZH, connect, source_ids, store_notes, to_librarian,
+use agent_tools::{im::RequestError, tools::ASK_TIMEOUT};
+use tests::{
+    system::System,
+    wait::{self, PATIENCE},
 };
 
-/// What a fallback may take beyond its deadline.
-const FALLBACK_SLACK: Duration = Duration::from_millis(500);
+use super::fixtures::{DEADLOCK_EN, TABLES_ZH, connect, source_ids, store_notes, to_librarian};
 
 #[tokio::test]
 async fn both_languages_get_cited_answers() {
@@ -51,7 +49,7 @@ async fn without_a_librarian_the_same_sources_come_at_once() {
 
     let asked = Instant::now();
     let without = system.knowhub_json(&["ask", TABLES_ZH]).await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(5), "not at once: {:?}", asked.elapsed());
+    assert!(asked.elapsed() < ASK_TIMEOUT, "not at once: {:?}", asked.elapsed());
     assert_eq!(without["mode"], "search", "{without}");
     assert!(without["reason"].as_str().unwrap().contains("offline"), "{without}");
     assert_eq!(without["sources"], with["sources"]);
@@ -66,7 +64,7 @@ async fn without_a_relay_search_answers_at_once() {
     system.relay.take().unwrap().kill().await.unwrap();
     let asked = Instant::now();
     let answer = system.knowhub_json(&["ask", TABLES_ZH]).await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(5), "not at once: {:?}", asked.elapsed());
+    assert!(asked.elapsed() < ASK_TIMEOUT, "not at once: {:?}", asked.elapsed());
     assert_eq!(answer["mode"], "search", "{answer}");
     assert!(answer["reason"].as_str().unwrap().contains("relay"), "{answer}");
     assert!(source_ids(&answer).contains(&notes.tables_zh.as_str()), "{answer}");
@@ -83,7 +81,7 @@ async fn a_hung_librarian_costs_the_deadline_and_no_more() {
     let answer = system.knowhub_json(&["ask", TABLES_ZH, "--timeout", "2s"]).await.unwrap();
     let took = asked.elapsed();
     assert!(took >= patience, "before the deadline: {took:?}");
-    assert!(took <= patience + FALLBACK_SLACK, "long after the deadline: {took:?}");
+    assert!(took < ASK_TIMEOUT, "as if nobody had named a deadline: {took:?}");
     assert_eq!(answer["mode"], "search", "{answer}");
     assert!(source_ids(&answer).contains(&notes.tables_zh.as_str()), "{answer}");
     system.librarian.as_ref().unwrap().thaw().unwrap();
@@ -102,12 +100,12 @@ async fn an_answer_after_the_deadline_harms_nobody() {
     // The question outlives the asker's patience, so that the librarian does answer it.
     late.ttl = Some(PATIENCE);
     let patience = Duration::from_millis(300);
-    let result = agent.request(late, patience, OfflineRule::FailFast).await;
+    let result = agent.request(late, patience).await;
     assert_eq!(result.unwrap_err(), RequestError::Deadline);
     librarian.thaw().unwrap();
 
     let next = to_librarian(format!("[ASK] {DEADLOCK_EN}"));
-    let reply = agent.request(next, PATIENCE, OfflineRule::FailFast).await.unwrap();
+    let reply = agent.request(next, PATIENCE).await.unwrap();
     assert!(reply.content.contains(&notes.deadlock_en), "{}", reply.content);
     assert_eq!(agent.open_counts(), (0, 0));
     agent.close().await;
@@ -126,7 +124,7 @@ async fn without_a_hub_the_error_says_what_to_do() {
 
     let (agent, _inbox) = connect(&system, "agent/no-hub");
     let ask = to_librarian(format!("[ASK] {TABLES_ZH}"));
-    let reply = agent.request(ask, PATIENCE, OfflineRule::FailFast).await.unwrap();
+    let reply = agent.request(ask, PATIENCE).await.unwrap();
     assert_eq!(reply.meta.unwrap()["error"]["code"], "hub_unavailable");
     agent.close().await;
     system.stop().await.unwrap();
@@ -141,7 +139,7 @@ async fn two_agents_at_once_get_the_right_answer_each() {
         let (agent, _inbox) = connect(&system, contact);
         for _ in 0..rounds {
             let ask = to_librarian(format!("[ASK] {question}"));
-            let reply = agent.request(ask, PATIENCE, OfflineRule::FailFast).await.unwrap();
+            let reply = agent.request(ask, PATIENCE).await.unwrap();
             assert!(reply.content.contains(cited), "{contact}: {}", reply.content);
         }
         agent.close().await;
@@ -164,7 +162,7 @@ async fn a_huge_question_is_refused_clearly() {
 
     let (agent, _inbox) = connect(&system, "agent/long");
     let ask = to_librarian(format!("[ASK] {question}"));
-    let reply = agent.request(ask, PATIENCE, OfflineRule::FailFast).await.unwrap();
+    let reply = agent.request(ask, PATIENCE).await.unwrap();
     assert_eq!(reply.meta.unwrap()["error"]["code"], "malformed");
     agent.close().await;
     system.stop().await.unwrap();

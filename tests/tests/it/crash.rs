@@ -1,10 +1,9 @@
 //! Sudden death of each process: what was accepted takes effect, once.
 
-use agent_tools::im::OfflineRule;
 use serde_json::json;
-use tests::{system::System, wait};
+use tests::{system::System, wait::{self, PATIENCE}};
 
-use super::fixtures::{PATIENCE, connect, to_librarian};
+use super::fixtures::{connect, to_librarian};
 
 /// Long enough that a process is surely killed inside it.
 const LONG_WINDOW: (&str, &str) = ("UPLOAD_MERGE_WINDOW_MS", "60000");
@@ -25,7 +24,7 @@ async fn an_upload_survives_a_librarian_killed_in_the_merge_window() {
     system.start_librarian().await.unwrap();
 
     let finalize = to_librarian("[UPLOAD:FINALIZE]");
-    let reply = agent.request(finalize.clone(), PATIENCE, OfflineRule::FailFast).await.unwrap();
+    let reply = agent.request(finalize.clone(), PATIENCE).await.unwrap();
     assert_eq!(reply.meta.unwrap()["receipt"]["accepted"].as_array().unwrap().len(), 1);
     assert_eq!(count(&system, "spectrometer").await, 1);
 
@@ -45,7 +44,7 @@ async fn an_upload_waits_for_a_hub_that_is_away() {
         json!({"knowledge": [{"task": "calibrate the spectrometer", "content": "use argon"}]});
     let finalize = to_librarian(format!("[UPLOAD:FINALIZE] {batch}"));
     let (reply, ()) =
-        tokio::join!(agent.request(finalize, PATIENCE, OfflineRule::FailFast), async {
+        tokio::join!(agent.request(finalize, PATIENCE), async {
             system.start_hub().await.unwrap();
         },);
     let receipt = &reply.unwrap().meta.unwrap()["receipt"];
@@ -78,7 +77,7 @@ async fn a_question_survives_a_relay_killed_under_it() {
     let (agent, _inbox) = connect(&system, "agent/steadfast");
     system.librarian.as_ref().unwrap().freeze().unwrap();
     let ask = to_librarian("[ASK] anything at all?");
-    let (reply, ()) = tokio::join!(agent.request(ask, PATIENCE, OfflineRule::FailFast), async {
+    let (reply, ()) = tokio::join!(agent.request(ask, PATIENCE), async {
         wait::until("the relay's word that it has the question", async || {
             anyhow::ensure!(agent.open_counts() == (0, 1));
             Ok(())

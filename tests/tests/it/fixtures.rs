@@ -1,14 +1,11 @@
 //! What several system tests put into a hub, and how they connect to a relay.
 
-use std::{io::Write, path::Path, time::Duration};
+use std::{io::Write, path::Path};
 
 use agent_tools::im::{Client, Config, Inbox, Outgoing};
 use protocol::{im, librarian};
 use serde_json::{Value, json};
 use tests::system::System;
-
-/// How long anything over the relay may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) const TABLES_ZH: &str = "怎么从论文 PDF 里提取表格？";
 pub(crate) const DEADLOCK_EN: &str = "How do I find the cause of a database deadlock?";

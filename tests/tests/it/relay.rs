@@ -2,9 +2,9 @@
 
 use agent_tools::im::Outgoing;
 use protocol::im::Recipient;
-use tests::system::System;
+use tests::{system::System, wait::PATIENCE};
 
-use super::fixtures::{PATIENCE, connect};
+use super::fixtures::connect;
 
 #[tokio::test]
 async fn a_message_to_somebody_offline_arrives_when_he_comes() {
