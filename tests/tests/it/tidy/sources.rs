@@ -13,7 +13,7 @@ fn rust_files() -> Vec<Source> {
 }
 
 fn is_test(source: &Source) -> bool {
-    source.path.contains("/tests/")
+    source.path.contains("/tests/") || source.path.ends_with("/tests.rs")
 }
 
 #[test]
