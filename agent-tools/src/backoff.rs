@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_for_ever_does_not_overflow() {
+    fn failing_forever_does_not_overflow() {
         let mut backoff = Backoff { failures: u32::MAX };
         assert_eq!(backoff.next_pause(f64::NAN.max(1.0)), LONGEST);
     }

@@ -131,7 +131,7 @@ impl Metrics {
         {
             self.model_tokens.get_or_create(&Tokens { purpose, direction }).inc_by(count);
         }
-        // A counter never goes down, and what is no number would stay in it for ever.
+        // A counter never goes down, and what is no number would stay in it forever.
         let cost = used.cost.filter(|cost| cost.is_finite() && *cost > 0.0);
         self.model_cost.inc_by(cost.unwrap_or_default());
     }

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_reply_is_waited_for_once_and_not_for_ever() {
+    fn a_late_reply_is_waited_for_once_and_not_forever() {
         let (mut replies, now) = (Replies::default(), Instant::now());
         for later in [Duration::ZERO, LATE_WINDOW] {
             let [first, second] = [MessageId::random(), MessageId::random()];

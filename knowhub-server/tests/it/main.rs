@@ -28,15 +28,3 @@ mod resource_versions;
 mod resources;
 mod transfer;
 mod vault;
-
-#[test]
-fn every_test_file_is_named_here() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let main = include_str!("main.rs");
-    for file in std::fs::read_dir(folder).unwrap() {
-        let file = file.unwrap().file_name().into_string().unwrap();
-        // A folder holds the parts of the file that is called like it.
-        let name = file.strip_suffix(".rs").unwrap_or(&file);
-        assert!(name == "main" || main.contains(&format!("\nmod {name};")), "{file} is forgotten");
-    }
-}
