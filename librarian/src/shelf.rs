@@ -37,7 +37,7 @@ impl Shelf for HubShelf {
 
     async fn submit(&self, part: &Part) -> Result<PartOutcome, ShelfError> {
         let mut outcome = PartOutcome::default();
-        for (kind, index, item) in part.batch.items() {
+        for (kind, index, item) in part.items.entries() {
             let sender = &part.conversation.sender;
             let key = part.id.item_key(sender, index);
             let stored = self.hub.store_item(kind, &on_behalf_of(item, sender), &key).await;
@@ -68,7 +68,7 @@ mod tests {
     use axum::{Json, Router};
     use librarian_core::upload::{Conversation, ItemOutcome, NO_SECRETS, NO_TOOLS};
     use protocol::MessageId;
-    use protocol::librarian::Batch;
+    use protocol::librarian::Items;
     use serde_json::json;
     use tokio::net::TcpListener;
 
@@ -129,11 +129,11 @@ mod tests {
         (HubShelf::new(hub, HubHealth::default()), seen)
     }
 
-    fn part(batch: Batch) -> Part {
+    fn part(items: Items) -> Part {
         Part {
             conversation: Conversation { sender: "agent/1".parse().expect("an id"), chat: None },
             id: MessageId::random(),
-            batch,
+            items,
             size_bytes: 1,
             finalize: None,
         }
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test]
     async fn each_item_has_its_own_outcome_and_its_own_key() {
         let (shelf, seen) = shelf().await;
-        let part = part(Batch {
+        let part = part(Items {
             knowledge: vec![json!({"task": "t"}), json!({"on_behalf_of": "somebody"})],
             resources: vec![
                 json!({"id": "pymupdf/tables"}),
@@ -169,7 +169,7 @@ mod tests {
     #[tokio::test]
     async fn a_hub_that_fails_is_away_and_refuses_nothing() {
         let (shelf, _) = shelf().await;
-        let part = part(Batch { knowledge: vec![json!({"task": "crash"})], ..Batch::default() });
+        let part = part(Items { knowledge: vec![json!({"task": "crash"})], ..Items::default() });
         let outcome = shelf.submit(&part).await;
         assert!(matches!(outcome, Err(ShelfError::Unavailable(_))), "{outcome:?}");
     }
@@ -178,8 +178,8 @@ mod tests {
     async fn a_role_that_does_not_suffice_is_unreadiness_until_a_write_comes_through() {
         let (shelf, _) = shelf().await;
         let submit = async |task: &str| {
-            let batch = Batch { knowledge: vec![json!({"task": task})], ..Batch::default() };
-            shelf.submit(&part(batch)).await
+            let items = Items { knowledge: vec![json!({"task": task})], ..Items::default() };
+            shelf.submit(&part(items)).await
         };
         let outcome = submit("forbidden").await;
         assert!(matches!(outcome, Err(ShelfError::Unavailable(_))), "{outcome:?}");

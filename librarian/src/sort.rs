@@ -1,7 +1,7 @@
 //! Decides what a message is to the librarian; knows no wires.
 
 use librarian_core::upload::{Conversation, Finalize, Part};
-use protocol::librarian::{Batch, GrammarFault, Request};
+use protocol::librarian::{GrammarFault, Items, Request};
 use protocol::{ContactId, MessageId, Timestamp, im};
 
 /// What is to be done about a message.
@@ -27,8 +27,8 @@ pub(crate) fn sort(message: &im::Message, own: &ContactId, now: Timestamp) -> Ma
             Matter::Nothing("its asker has stopped waiting")
         }
         Ok(Request::Ask(query)) => Matter::Ask(query),
-        Ok(Request::Upload(batch)) => Matter::Upload(part(message, batch, None)),
-        Ok(Request::Finalize { batch, parts }) => Matter::Upload(part(message, batch, Some(parts))),
+        Ok(Request::Upload(items)) => Matter::Upload(part(message, items, None)),
+        Ok(Request::Finalize { items, parts }) => Matter::Upload(part(message, items, Some(parts))),
         // Two programs that answer each other's replies would go on forever.
         Err(GrammarFault::UnknownPrefix) if message.in_reply_to.is_some() => {
             Matter::Nothing("it is a reply to something else")
@@ -37,11 +37,11 @@ pub(crate) fn sort(message: &im::Message, own: &ContactId, now: Timestamp) -> Ma
     }
 }
 
-fn part(message: &im::Message, batch: Batch, finalize: Option<Vec<MessageId>>) -> Part {
+fn part(message: &im::Message, items: Items, finalize: Option<Vec<MessageId>>) -> Part {
     Part {
         conversation: Conversation { sender: message.from.clone(), chat: message.chat_id.clone() },
         id: message.id,
-        batch,
+        items,
         size_bytes: message.content.len(),
         finalize: finalize.map(|parts| Finalize { parts }),
     }
@@ -83,7 +83,7 @@ mod tests {
         let Matter::Upload(part) = sorted(&message(r#"[UPLOAD] {"knowledge": [{}]}"#)) else {
             panic!("an upload");
         };
-        assert_eq!((part.batch.knowledge.len(), part.finalize, part.size_bytes), (1, None, 28));
+        assert_eq!((part.items.knowledge.len(), part.finalize, part.size_bytes), (1, None, 28));
         assert_eq!(part.conversation.chat.expect("it has one").as_str(), "chat");
         let Matter::Upload(part) = sorted(&message("[UPLOAD:FINALIZE] {}")) else {
             panic!("an upload");

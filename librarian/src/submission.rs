@@ -127,9 +127,9 @@ impl Submitter {
 fn refused(part: &Part, reason: &str) -> PartOutcome {
     let item = ItemOutcome::Rejected { field: String::new(), reason: reason.to_owned() };
     PartOutcome {
-        knowledge: vec![item.clone(); part.batch.knowledge.len()],
-        resources: vec![item.clone(); part.batch.resources.len()],
-        tools: vec![item; part.batch.tools.len()],
+        knowledge: vec![item.clone(); part.items.knowledge.len()],
+        resources: vec![item.clone(); part.items.resources.len()],
+        tools: vec![item; part.items.tools.len()],
     }
 }
 

@@ -7,7 +7,7 @@ mod upload;
 pub use reply::{AnswerMode, ReplyCode, ReplyError, ReplyMeta};
 pub use request::{GrammarFault, MAX_QUESTION_CHARS, Request};
 pub use upload::{
-    Batch, DuplicateItem, ItemKind, MAX_BATCH_ITEMS, Receipt, ReceiptItem, RejectedItem,
+    DuplicateItem, ItemKind, Items, MAX_UPLOAD_ITEMS, Receipt, ReceiptItem, RejectedItem,
 };
 
 /// The librarian's contact id, unless a setting says otherwise.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use protocol::{hub::FieldFault, librarian::Batch};
+use protocol::{hub::FieldFault, librarian::Items};
 use serde_json::Value;
 
 use super::Failure;
@@ -66,26 +66,26 @@ pub(super) fn lines_of<T>(
 }
 
 /// Reads an upload: an object with `knowledge`, `resources` or `tools`, or one knowledge body a line.
-pub(super) fn batch(text: &str) -> Result<Batch, Failure> {
+pub(super) fn upload(text: &str) -> Result<Items, Failure> {
     if let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(text)
         && ["knowledge", "resources", "tools"].iter().any(|list| fields.contains_key(*list))
     {
-        let batch = serde_json::from_value(Value::Object(fields));
+        let items = serde_json::from_value(Value::Object(fields));
         let wanted = "expected {\"knowledge\": […], \"resources\": […], \"tools\": […]}";
-        return batch.context(wanted).map_err(Failure::input);
+        return items.context(wanted).map_err(Failure::input);
     }
     let knowledge = lines(text)?.into_iter().map(|(_, item)| item).collect();
-    Ok(Batch { knowledge, ..Batch::default() })
+    Ok(Items { knowledge, ..Items::default() })
 }
 
-/// Cuts a batch into uploads of at most `max_items` items and about `max_bytes` bytes each.
+/// Cuts items into uploads of at most `max_items` items and about `max_bytes` bytes each.
 ///
 /// A single item that is larger than that is an upload of its own.
-pub(super) fn split(batch: Batch, max_items: usize, max_bytes: usize) -> Vec<Batch> {
+pub(super) fn split(items: Items, max_items: usize, max_bytes: usize) -> Vec<Items> {
     let mut parts = Vec::new();
-    let mut part = Batch::default();
+    let mut part = Items::default();
     let mut bytes = 0;
-    let mut add = |item: Value, list: fn(&mut Batch) -> &mut Vec<Value>| {
+    let mut add = |item: Value, list: fn(&mut Items) -> &mut Vec<Value>| {
         let size = item.to_string().len();
         if !part.is_empty() && (part.len() == max_items || bytes + size > max_bytes) {
             parts.push(std::mem::take(&mut part));
@@ -94,9 +94,9 @@ pub(super) fn split(batch: Batch, max_items: usize, max_bytes: usize) -> Vec<Bat
         list(&mut part).push(item);
         bytes += size;
     };
-    batch.knowledge.into_iter().for_each(|item| add(item, |part| &mut part.knowledge));
-    batch.resources.into_iter().for_each(|item| add(item, |part| &mut part.resources));
-    batch.tools.into_iter().for_each(|item| add(item, |part| &mut part.tools));
+    items.knowledge.into_iter().for_each(|item| add(item, |part| &mut part.knowledge));
+    items.resources.into_iter().for_each(|item| add(item, |part| &mut part.resources));
+    items.tools.into_iter().for_each(|item| add(item, |part| &mut part.tools));
     if !part.is_empty() || parts.is_empty() {
         parts.push(part);
     }
@@ -112,26 +112,26 @@ mod tests {
     #[test]
     fn an_upload_is_an_object_or_lines() {
         let lines = "{\"task\": \"a\"}\n\n{\"task\": \"b\"}\n";
-        assert_eq!(batch(lines).unwrap().knowledge, [json!({"task": "a"}), json!({"task": "b"})]);
+        assert_eq!(upload(lines).unwrap().knowledge, [json!({"task": "a"}), json!({"task": "b"})]);
         let object = "{\n\"tools\": [{\"name\": \"x\"}]\n}";
-        assert_eq!(batch(object).unwrap().tools, [json!({"name": "x"})]);
-        assert!(batch("").unwrap().is_empty());
-        let fault = batch("{\"task\": \"a\"}\n{").unwrap_err();
+        assert_eq!(upload(object).unwrap().tools, [json!({"name": "x"})]);
+        assert!(upload("").unwrap().is_empty());
+        let fault = upload("{\"task\": \"a\"}\n{").unwrap_err();
         assert_eq!(fault.error.to_string(), "line 2 is not JSON");
         assert_eq!(fault.exit_code(), 1);
-        assert!(batch("{\"knowledge\": 7}").is_err());
+        assert!(upload("{\"knowledge\": 7}").is_err());
     }
 
     #[test]
     fn a_large_upload_goes_in_parts() {
         let item = json!({"task": "x".repeat(20)});
-        let all = Batch { knowledge: vec![item.clone(); 5], tools: vec![item], ..Batch::default() };
+        let all = Items { knowledge: vec![item.clone(); 5], tools: vec![item], ..Items::default() };
         let sizes = |max_items, max_bytes| {
-            split(all.clone(), max_items, max_bytes).iter().map(Batch::len).collect::<Vec<_>>()
+            split(all.clone(), max_items, max_bytes).iter().map(Items::len).collect::<Vec<_>>()
         };
         assert_eq!(sizes(4, 1000), [4, 2]);
         assert_eq!(sizes(100, 70), [2, 2, 2]);
         assert_eq!(sizes(100, 1), [1; 6]);
-        assert_eq!(split(Batch::default(), 1, 1), [Batch::default()]);
+        assert_eq!(split(Items::default(), 1, 1), [Items::default()]);
     }
 }

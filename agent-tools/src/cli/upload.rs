@@ -61,8 +61,8 @@ pub(super) struct Upload {
 
 impl Upload {
     pub(super) async fn run(self, context: &Context) -> Result<Outcome, Failure> {
-        let batch = items::batch(&items::read(&self.file)?)?;
-        let parts = items::split(batch, MAX_ITEMS, MAX_BYTES);
+        let all = items::upload(&items::read(&self.file)?)?;
+        let parts = items::split(all, MAX_ITEMS, MAX_BYTES);
         let count = parts.len();
         let receipt_patience = (!self.no_wait).then_some(self.timeout);
         let is_last = |index| self.finalize && index + 1 == count;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{ContactId, MessageId, librarian::MAX_BATCH_ITEMS};
+use protocol::{ContactId, MessageId, librarian::MAX_UPLOAD_ITEMS};
 
 use crate::{
     hub,
@@ -30,7 +30,7 @@ pub struct Context {
     client: Mutex<Option<im::Client>>,
     /// The uploads that the next FINALIZE lists as its parts.
     ///
-    /// Past [`MAX_BATCH_ITEMS`] none is listed, and the receipt cannot tell which are missing.
+    /// Past [`MAX_UPLOAD_ITEMS`] none is listed, and the receipt cannot tell which are missing.
     parts: Mutex<Vec<MessageId>>,
 }
 
@@ -75,7 +75,7 @@ impl Context {
 
     pub(super) fn note_part(&self, id: MessageId) {
         let mut parts = lock(&self.parts);
-        if parts.len() <= MAX_BATCH_ITEMS {
+        if parts.len() <= MAX_UPLOAD_ITEMS {
             parts.push(id);
         }
     }
@@ -83,7 +83,7 @@ impl Context {
     /// Returns the parts that a FINALIZE lists; none when there are more than it may.
     pub(super) fn parts(&self) -> Vec<MessageId> {
         let parts = lock(&self.parts);
-        if parts.len() > MAX_BATCH_ITEMS { Vec::new() } else { parts.clone() }
+        if parts.len() > MAX_UPLOAD_ITEMS { Vec::new() } else { parts.clone() }
     }
 
     /// Forgets the parts, once a FINALIZE that speaks of them is in good hands.

@@ -11,7 +11,7 @@ use protocol::{
     MessageId,
     hub::{Body, FieldFault},
     im::{self, Recipient},
-    librarian::{Batch, Receipt, ReplyMeta, Request},
+    librarian::{Items, Receipt, ReplyMeta, Request},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,10 +113,10 @@ impl Tool for UploadKnowledge {
     async fn run(&self, context: &Context, input: Value) -> Result<ToolResult, Error> {
         let Input { data: Data { knowledge, resources, tools }, finalize } =
             Input::from_value(&input)?;
-        let batch = Batch { knowledge, resources, tools };
+        let items = Items { knowledge, resources, tools };
         let last = Finality::Final { receipt_patience: None };
         let finality = if finalize { last } else { Finality::Open };
-        let uploaded = upload(context, batch, finality).await?;
+        let uploaded = upload(context, items, finality).await?;
         let metadata = uploaded.to_json();
         Ok(ToolResult { output: uploaded.to_string(), metadata })
     }
@@ -149,17 +149,17 @@ impl Uploaded {
 /// Checks the items, then hands them over: to the relay, or to the hub where there is no relay.
 pub async fn upload(
     context: &Context,
-    batch: Batch,
+    items: Items,
     finality: Finality,
 ) -> Result<Uploaded, Error> {
-    check(&batch, finality)?;
+    check(&items, finality)?;
     let id = MessageId::random();
-    match hand_over(context, id, &batch, finality).await {
+    match hand_over(context, id, &items, finality).await {
         Ok(uploaded) => Ok(uploaded),
         Err(NotTaken::ForGood(err)) => Err(err),
         Err(NotTaken::NoRelay(reason)) => {
             tracing::warn!(%reason, "no relay for an upload, posting it to the hub");
-            let receipt = direct::post(context, id, &batch)
+            let receipt = direct::post(context, id, &items)
                 .await
                 .map_err(|hub| Error::NotUploaded { relay: reason.clone(), hub })?;
             Ok(Uploaded::Direct { reason, receipt })
@@ -178,15 +178,15 @@ enum NotTaken {
 async fn hand_over(
     context: &Context,
     id: MessageId,
-    batch: &Batch,
+    items: &Items,
     finality: Finality,
 ) -> Result<Uploaded, NotTaken> {
     let im = context.im();
     im.connected(PATIENCE).await?;
     let request = match finality {
-        Finality::Open => Request::Upload(batch.clone()),
+        Finality::Open => Request::Upload(items.clone()),
         Finality::Final { .. } => {
-            Request::Finalize { batch: batch.clone(), parts: context.parts() }
+            Request::Finalize { items: items.clone(), parts: context.parts() }
         }
     };
     let message = Outgoing { id, ..Outgoing::new(context.librarian.clone(), request.to_string()) };

@@ -9,7 +9,7 @@ use agent_tools::{
 };
 use protocol::{
     im::{ErrorCode, Message, Recipient},
-    librarian::{Batch, ItemKind, Receipt, ReceiptItem, ReplyMeta, Request},
+    librarian::{ItemKind, Items, Receipt, ReceiptItem, ReplyMeta, Request},
 };
 use serde_json::json;
 
@@ -22,9 +22,9 @@ fn context(hub: &Hub, relay: im::Config) -> Context {
     Context::new(hub.client(), relay, librarian(), PATIENCE)
 }
 
-fn notes(count: usize) -> Batch {
+fn notes(count: usize) -> Items {
     let knowledge = vec![json!({"task": "t", "content": "c"}); count];
-    Batch { knowledge, ..Batch::default() }
+    Items { knowledge, ..Items::default() }
 }
 
 const LAST: Finality = Finality::Final { receipt_patience: Some(PATIENCE) };
@@ -53,7 +53,7 @@ async fn the_last_upload_lists_its_parts_and_brings_the_receipt() {
     let (uploaded, ()) = tokio::join!(
         async {
             upload(&context, notes(1), Finality::Open).await.unwrap();
-            upload(&context, Batch::default(), LAST).await
+            upload(&context, Items::default(), LAST).await
         },
         async {
             let mut peer = relay.accept().await;
@@ -61,7 +61,7 @@ async fn the_last_upload_lists_its_parts_and_brings_the_receipt() {
             peer.accept(&first, Recipient::Online).await;
             let last = peer.hear_send().await;
             let parts = vec![first.id];
-            let finalize = Request::Finalize { batch: Batch::default(), parts };
+            let finalize = Request::Finalize { items: Items::default(), parts };
             assert_eq!(last.content.parse(), Ok(finalize));
             peer.accept(&last, Recipient::Online).await;
             let meta = ReplyMeta { receipt: Some(receipt.clone()), ..ReplyMeta::default() };
@@ -93,12 +93,12 @@ async fn an_absent_librarian_gives_no_receipt_but_gets_the_upload() {
 async fn without_a_relay_items_go_to_the_hub_under_keys_of_their_own() {
     let hub = Hub::start(with_records).await;
     let context = context(&hub, config(dead_url().await));
-    let batch = Batch {
+    let items = Items {
         resources: vec![json!({"id": "pymupdf/tables", "body": "b"})],
         tools: vec![json!({"name": "x", "category": "y"})],
         ..notes(2)
     };
-    let uploaded = upload(&context, batch, LAST).await.unwrap();
+    let uploaded = upload(&context, items, LAST).await.unwrap();
     let Uploaded::Direct { reason, receipt } = &uploaded else { panic!("{uploaded:?}") };
     assert!(reason.starts_with("the relay cannot be reached"), "{reason}");
     assert_eq!((receipt.accepted.len(), receipt.rejected.len()), (3, 1));
@@ -121,10 +121,10 @@ async fn with_neither_relay_nor_hub_nothing_is_claimed() {
     let relay = dead_url().await;
     let hub = scripted_hub::client(&relay.replace("ws://", "http://").replace("/ws", ""));
     let context = Context::new(hub, config(relay), librarian(), PATIENCE);
-    for batch in
-        [notes(2), Batch { tools: vec![json!({"name": "x", "category": "y"})], ..notes(0) }]
+    for items in
+        [notes(2), Items { tools: vec![json!({"name": "x", "category": "y"})], ..notes(0) }]
     {
-        let err = upload(&context, batch, LAST).await.unwrap_err();
+        let err = upload(&context, items, LAST).await.unwrap_err();
         assert!(matches!(err, Error::NotUploaded { .. }), "{err:?}");
         assert!(err.to_string().starts_with("nothing was uploaded: the relay cannot be reached"));
     }
@@ -163,7 +163,7 @@ async fn a_secret_never_reaches_the_relay() {
     let (relay, hub) = (Relay::start().await, Hub::start(with_records).await);
     let resources = vec![json!({"id": "acme/login", "secure_body": "hunter2"})];
     let context = context(&hub, relay.config());
-    let err = upload(&context, Batch { resources, ..notes(1) }, LAST).await.unwrap_err();
+    let err = upload(&context, Items { resources, ..notes(1) }, LAST).await.unwrap_err();
     assert!(err.to_string().contains("resources[0].secure_body: a secret must not lie"), "{err}");
     assert!(!err.to_string().contains("hunter2"), "{err}");
     assert!(hub.asked().is_empty());

@@ -14,8 +14,8 @@ use axum::{
 use protocol::{
     KnowledgeId, Timestamp,
     hub::{
-        DEFAULT_MIN_SCORE, DEFAULT_TOP_K, DemandKind, FieldFault, Knowledge, KnowledgeCreated, KnowledgeSearch, MAX_TOP_K,
-        NewKnowledge, TagFilter,
+        DEFAULT_MIN_SCORE, DEFAULT_TOP_K, DemandKind, FieldFault, Knowledge, KnowledgeCreated,
+        KnowledgeSearch, MAX_TOP_K, NewKnowledge, TagFilter,
     },
 };
 use serde::Serialize;

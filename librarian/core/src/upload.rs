@@ -1,6 +1,6 @@
 //! Uploads: what a sender hands over, what becomes of it, and the receipt for it.
 
-use protocol::librarian::{Batch, DuplicateItem, ItemKind, Receipt, ReceiptItem, RejectedItem};
+use protocol::librarian::{DuplicateItem, ItemKind, Items, Receipt, ReceiptItem, RejectedItem};
 use protocol::{ChatId, ContactId, MessageId};
 
 mod ledger;
@@ -32,7 +32,7 @@ pub struct Part {
     /// The message; together with the sender it names the part.
     pub id: MessageId,
     /// Its items.
-    pub batch: Batch,
+    pub items: Items,
     /// How much text it is, in bytes.
     pub size_bytes: usize,
     /// Set when the message is the last of its upload.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Batch, MAX_BATCH_ITEMS};
+use super::{Items, MAX_UPLOAD_ITEMS};
 use crate::{hub::FieldFault, ids::MessageId};
 
 /// The longest question, in characters; a longer one is refused, the asker is told.
@@ -18,11 +18,11 @@ pub enum Request {
     /// `[ASK] {query}`: a question, trimmed, not blank.
     Ask(String),
     /// `[UPLOAD] {json}`: items to merge with others of the same sender and chat.
-    Upload(Batch),
+    Upload(Items),
     /// `[UPLOAD:FINALIZE] {json}`: the last items; submit everything now.
     Finalize {
         /// The last items; may be empty.
-        batch: Batch,
+        items: Items,
         /// The ids of the uploads that belong to it; empty when the sender did not list them.
         parts: Vec<MessageId>,
     },
@@ -43,7 +43,7 @@ pub enum GrammarFault {
         /// How long it is.
         chars: usize,
     },
-    /// What follows an upload prefix is no batch.
+    /// What follows an upload prefix is no object of lists.
     #[error("{prefix} {fault}")]
     BadBatch {
         /// `[UPLOAD]` or `[UPLOAD:FINALIZE]`.
@@ -65,8 +65,8 @@ impl FromStr for Request {
             return parse_finalize(json.trim());
         }
         match text.strip_prefix(UPLOAD) {
-            Some(json) => Batch::parse(json.trim())
-                .map(|(batch, _)| Self::Upload(batch))
+            Some(json) => Items::parse(json.trim())
+                .map(|(items, _)| Self::Upload(items))
                 .map_err(|fault| GrammarFault::BadBatch { prefix: UPLOAD, fault }),
             None => Err(GrammarFault::UnknownPrefix),
         }
@@ -85,20 +85,20 @@ fn parse_finalize(json: &str) -> Result<Request, GrammarFault> {
     // A bare prefix is the natural way to say "nothing more, submit".
     let json = if json.is_empty() { "{}" } else { json };
     let bad = |fault| GrammarFault::BadBatch { prefix: FINALIZE, fault };
-    let (batch, parts) = Batch::parse(json).map_err(bad)?;
-    if parts.len() > MAX_BATCH_ITEMS {
-        let reason = format!("more than {MAX_BATCH_ITEMS} entries");
+    let (items, parts) = Items::parse(json).map_err(bad)?;
+    if parts.len() > MAX_UPLOAD_ITEMS {
+        let reason = format!("more than {MAX_UPLOAD_ITEMS} entries");
         return Err(bad(FieldFault::new("parts", reason)));
     }
-    Ok(Request::Finalize { batch, parts })
+    Ok(Request::Finalize { items, parts })
 }
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ask(query) => write!(f, "{ASK} {query}"),
-            Self::Upload(batch) => write!(f, "{UPLOAD} {}", batch.to_json(&[])),
-            Self::Finalize { batch, parts } => write!(f, "{FINALIZE} {}", batch.to_json(parts)),
+            Self::Upload(items) => write!(f, "{UPLOAD} {}", items.to_json(&[])),
+            Self::Finalize { items, parts } => write!(f, "{FINALIZE} {}", items.to_json(parts)),
         }
     }
 }

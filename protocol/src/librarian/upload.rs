@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::{complaint::shortened, hub::FieldFault, ids::MessageId};
 
 /// The most items in one message, over all kinds; more are refused, the sender is told.
-pub const MAX_BATCH_ITEMS: usize = 500;
+pub const MAX_UPLOAD_ITEMS: usize = 500;
 
 /// Items to store: `{"knowledge": […], "resources": […], "tools": […]}`.
 ///
-/// Items stay unread JSON here, so that one bad item does not cost the rest of the batch.
+/// Items stay unread JSON here, so that one bad item does not cost the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct Items {
     /// Bodies of `POST /api/knowledge`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knowledge: Vec<Value>,
@@ -24,23 +24,23 @@ pub struct Batch {
     pub tools: Vec<Value>,
 }
 
-/// A batch as it is written: FINALIZE may list its parts beside the items.
+/// Items as they are written: FINALIZE may list its parts beside the items.
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(flatten)]
-    batch: Batch,
+    items: Items,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     parts: Vec<MessageId>,
 }
 
-impl Batch {
+impl Items {
     /// Returns how many items there are, over all kinds.
     pub fn len(&self) -> usize {
         self.knowledge.len() + self.resources.len() + self.tools.len()
     }
 
     /// Returns every item with its list and its place in that list, in the order in which they are stored.
-    pub fn items(&self) -> impl Iterator<Item = (ItemKind, usize, &Value)> {
+    pub fn entries(&self) -> impl Iterator<Item = (ItemKind, usize, &Value)> {
         let lists = [
             (ItemKind::Knowledge, &self.knowledge),
             (ItemKind::Resource, &self.resources),
@@ -75,15 +75,15 @@ impl Batch {
         }
         let written: Written = serde_path_to_error::deserialize(&value)
             .map_err(|err| FieldFault::new("parts", shortened(&err.inner().to_string())))?;
-        if written.batch.len() > MAX_BATCH_ITEMS {
-            return Err(FieldFault::new("", format!("more than {MAX_BATCH_ITEMS} items")));
+        if written.items.len() > MAX_UPLOAD_ITEMS {
+            return Err(FieldFault::new("", format!("more than {MAX_UPLOAD_ITEMS} items")));
         }
-        Ok((written.batch, written.parts))
+        Ok((written.items, written.parts))
     }
 
     /// Writes the JSON that stands behind an upload prefix.
     pub(super) fn to_json(&self, parts: &[MessageId]) -> String {
-        let written = Written { batch: self.clone(), parts: parts.to_vec() };
+        let written = Written { items: self.clone(), parts: parts.to_vec() };
         serde_json::to_string(&written).expect("JSON values have string keys")
     }
 }
@@ -107,7 +107,7 @@ pub struct Receipt {
 pub struct ReceiptItem {
     /// Which list it was in.
     pub kind: ItemKind,
-    /// Its place in that list of the merged batch, from 0.
+    /// Its place in that list over all merged messages, from 0.
     pub index: usize,
     /// The id the hub gave it.
     pub id: String,
@@ -118,7 +118,7 @@ pub struct ReceiptItem {
 pub struct DuplicateItem {
     /// Which list it was in.
     pub kind: ItemKind,
-    /// Its place in that list of the merged batch, from 0.
+    /// Its place in that list over all merged messages, from 0.
     pub index: usize,
     /// The record it equals.
     pub of: String,
@@ -129,7 +129,7 @@ pub struct DuplicateItem {
 pub struct RejectedItem {
     /// Which list it was in.
     pub kind: ItemKind,
-    /// Its place in that list of the merged batch, from 0.
+    /// Its place in that list over all merged messages, from 0.
     pub index: usize,
     /// The field at fault; empty for the whole item.
     pub field: String,
@@ -137,7 +137,7 @@ pub struct RejectedItem {
     pub reason: String,
 }
 
-/// Which list of a batch.
+/// Which list of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {

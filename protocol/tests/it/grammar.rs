@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use protocol::{
     MessageId,
-    librarian::{Batch, GrammarFault, Request},
+    librarian::{GrammarFault, Items, Request},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,10 +17,10 @@ fn reads_the_three_kinds() {
     assert_eq!(parse("[ASK] 怎么提取表格？"), Ok(Request::Ask("怎么提取表格？".into())));
     assert_eq!(parse("  [ASK]how?\n"), Ok(Request::Ask("how?".into())));
     let item = json!({"task": "t", "content": "c"});
-    let batch = Batch { knowledge: vec![item.clone()], ..Batch::default() };
+    let items = Items { knowledge: vec![item.clone()], ..Items::default() };
     let text = format!("[UPLOAD] {}", json!({"knowledge": [item]}));
-    assert_eq!(parse(&text), Ok(Request::Upload(batch)));
-    let nothing = Request::Finalize { batch: Batch::default(), parts: vec![] };
+    assert_eq!(parse(&text), Ok(Request::Upload(items)));
+    let nothing = Request::Finalize { items: Items::default(), parts: vec![] };
     assert_eq!(parse("[UPLOAD:FINALIZE]"), Ok(nothing.clone()));
     assert_eq!(parse("[UPLOAD:FINALIZE] {}"), Ok(nothing));
 }
@@ -60,8 +60,8 @@ fn values() -> impl Strategy<Value = Vec<Value>> {
     proptest::collection::vec(value, 0..4)
 }
 
-fn batches() -> impl Strategy<Value = Batch> {
-    (values(), values(), values()).prop_map(|(knowledge, resources, tools)| Batch {
+fn items() -> impl Strategy<Value = Items> {
+    (values(), values(), values()).prop_map(|(knowledge, resources, tools)| Items {
         knowledge,
         resources,
         tools,
@@ -76,8 +76,8 @@ fn requests() -> impl Strategy<Value = Request> {
         .prop_filter("a question is not blank", |text| !text.is_empty());
     prop_oneof![
         questions.prop_map(Request::Ask),
-        batches().prop_map(Request::Upload),
-        (batches(), parts).prop_map(|(batch, parts)| Request::Finalize { batch, parts }),
+        items().prop_map(Request::Upload),
+        (items(), parts).prop_map(|(items, parts)| Request::Finalize { items, parts }),
     ]
 }
 

@@ -1,7 +1,10 @@
 //! Sudden death of each process: what was accepted takes effect, once.
 
 use serde_json::json;
-use tests::{system::System, wait::{self, PATIENCE}};
+use tests::{
+    system::System,
+    wait::{self, PATIENCE},
+};
 
 use super::fixtures::{connect, to_librarian};
 
@@ -43,10 +46,9 @@ async fn an_upload_waits_for_a_hub_that_is_away() {
     let batch =
         json!({"knowledge": [{"task": "calibrate the spectrometer", "content": "use argon"}]});
     let finalize = to_librarian(format!("[UPLOAD:FINALIZE] {batch}"));
-    let (reply, ()) =
-        tokio::join!(agent.request(finalize, PATIENCE), async {
-            system.start_hub().await.unwrap();
-        },);
+    let (reply, ()) = tokio::join!(agent.request(finalize, PATIENCE), async {
+        system.start_hub().await.unwrap();
+    },);
     let receipt = &reply.unwrap().meta.unwrap()["receipt"];
     assert_eq!(receipt["accepted"].as_array().unwrap().len(), 1, "{receipt}");
     assert_eq!(count(&system, "spectrometer").await, 1);

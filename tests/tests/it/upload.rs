@@ -1,7 +1,10 @@
 //! Uploads over the relay: merged, stored, and told what is wrong.
 
 use serde_json::json;
-use tests::{system::System, wait::{self, PATIENCE}};
+use tests::{
+    system::System,
+    wait::{self, PATIENCE},
+};
 
 use super::fixtures::{connect, source_ids, to_librarian};
 

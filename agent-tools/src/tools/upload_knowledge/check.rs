@@ -3,7 +3,7 @@
 use librarian_core::upload::NO_SECRETS;
 use protocol::{
     hub::{Body, FieldFault, NewKnowledge, NewResource},
-    librarian::{Batch, ItemKind, MAX_BATCH_ITEMS},
+    librarian::{ItemKind, Items, MAX_UPLOAD_ITEMS},
 };
 use serde_json::Value;
 
@@ -11,15 +11,15 @@ use super::Finality;
 use crate::tools::Error;
 
 /// Checks every item, and names each fault with the item's list and index.
-pub fn check(batch: &Batch, finality: Finality) -> Result<(), Error> {
-    if batch.is_empty() && finality == Finality::Open {
+pub fn check(items: &Items, finality: Finality) -> Result<(), Error> {
+    if items.is_empty() && finality == Finality::Open {
         return Err(FieldFault::new("data", "no knowledge, resources or tools in it").into());
     }
-    if batch.len() > MAX_BATCH_ITEMS {
-        let reason = format!("{} items; at most {MAX_BATCH_ITEMS} in one upload", batch.len());
+    if items.len() > MAX_UPLOAD_ITEMS {
+        let reason = format!("{} items; at most {MAX_UPLOAD_ITEMS} in one upload", items.len());
         return Err(FieldFault::new("data", reason).into());
     }
-    let faults = batch.items().filter_map(|(kind, index, item)| {
+    let faults = items.entries().filter_map(|(kind, index, item)| {
         let (list, checked) = match kind {
             ItemKind::Knowledge => ("knowledge", NewKnowledge::from_value(item).map(drop)),
             ItemKind::Resource => ("resources", check_resource(item)),
@@ -60,24 +60,24 @@ mod tests {
 
     use super::*;
 
-    fn fault(batch: &Value, finality: Finality, expected: &Expect) {
-        let batch: Batch = serde_json::from_value(batch.clone()).unwrap();
-        let text = check(&batch, finality).map_or_else(|err| err.to_string(), |()| "fine".into());
+    fn fault(items: &Value, finality: Finality, expected: &Expect) {
+        let items: Items = serde_json::from_value(items.clone()).unwrap();
+        let text = check(&items, finality).map_or_else(|err| err.to_string(), |()| "fine".into());
         expected.assert_eq(&text);
     }
 
     #[test]
     fn every_bad_item_is_named() {
         let last = Finality::Final { receipt_patience: None };
-        let batch = json!({
+        let items = json!({
             "knowledge": [{"task": "t", "content": "c"}, {"task": "t"}, {"task": " ", "content": 1}],
             "resources": [7, {"id": "pymupdf"}, {"id": "a b"}, {"id": "acme", "secure_body": "hunter2"}],
             "tools": [{"name": "x"}],
         });
         let named = expect![
-            "invalid input: knowledge[1].content: required; knowledge[2].content: invalid type: integer `1`, expected a string; resources[0]: must be a JSON object; resources[2].id: not a valid resource id: TODO; resources[3].secure_body: a secret must not lie in a message; send the resource to the hub itself, with `knowhub resource put` or POST /api/resource; tools[0].category: required, must be a text that is not blank"
+            "invalid input: knowledge[1].content: required; knowledge[2].content: invalid type: integer `1`, expected a string; resources[0]: must be a JSON object; resources[2].id: not a valid resource id: a path of up to 512 bytes: segments separated by /, none empty, . or .., without white space, control characters, [ ] or \\; resources[3].secure_body: a secret must not lie in a message; send the resource to the hub itself, with `knowhub resource put` or POST /api/resource; tools[0].category: required, must be a text that is not blank"
         ];
-        fault(&batch, Finality::Open, &named);
+        fault(&items, Finality::Open, &named);
         fault(
             &json!({}),
             Finality::Open,

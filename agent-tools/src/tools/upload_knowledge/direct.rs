@@ -3,7 +3,7 @@
 use librarian_core::upload::note;
 use protocol::{
     MessageId,
-    librarian::{Batch, Receipt},
+    librarian::{Items, Receipt},
 };
 
 use crate::{
@@ -19,12 +19,12 @@ use crate::{
 pub(super) async fn post(
     context: &Context,
     id: MessageId,
-    batch: &Batch,
+    items: &Items,
 ) -> Result<Receipt, Error> {
     let mut receipt = Receipt::default();
     // After the first such error the rest is not tried: each item would wait for the same answer.
     let mut failed = None;
-    for (kind, index, item) in batch.items() {
+    for (kind, index, item) in items.entries() {
         let key = id.item_key(&context.relay.contact_id, index);
         let outcome = match &failed {
             Some(err) => rejected(err),
@@ -36,7 +36,7 @@ pub(super) async fn post(
         };
         note(&mut receipt, kind, index, outcome);
     }
-    if batch.knowledge.is_empty() && batch.resources.is_empty() {
+    if items.knowledge.is_empty() && items.resources.is_empty() {
         context.hub.health().await?;
     }
     Ok(receipt)

@@ -182,7 +182,7 @@ impl<H> Window<H> {
 #[cfg(test)]
 mod tests {
     use protocol::MessageId;
-    use protocol::librarian::Batch;
+    use protocol::librarian::Items;
 
     use super::super::Finalize;
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
         Part {
             conversation: conversation(sender),
             id: MessageId::random(),
-            batch: Batch::default(),
+            items: Items::default(),
             size_bytes,
             finalize: None,
         }
