@@ -90,6 +90,13 @@ impl Stage {
     }
 }
 
+/// A name that is shown.
+struct Named {
+    name: String,
+    /// Its matching rows, best first; never empty, since a row is what a name is found by.
+    rows: Vec<Experience>,
+}
+
 /// A query, split once.
 struct Asked {
     words: Vec<Folded>,
@@ -160,14 +167,17 @@ impl Search {
             names: relevance::names(&query.q).into_iter().collect(),
             category: category.into_iter().collect(),
         };
-        let mut names = Vec::new();
+        let mut found = Vec::new();
         for stage in STAGES {
-            self.find_names(&asked, stage, query.limit, &mut names, rows)?;
+            self.find_names(&asked, stage, query.limit, &mut found, rows)?;
         }
-        Ok(ExperienceSearch { results: self.show_names(&asked, names, rows)? })
+        for stage in STAGES {
+            self.find_rows(&asked, stage, &mut found, rows)?;
+        }
+        Ok(ExperienceSearch { results: show(found, rows)? })
     }
 
-    /// Adds the names of the best matching rows until there are `limit`.
+    /// Adds the names of the best matching rows, each with its row, until there are `limit`.
     ///
     /// Names that are there already are left out of each further look, so that one name with many rows hides none.
     fn find_names(
@@ -175,38 +185,37 @@ impl Search {
         asked: &Asked,
         stage: Stage,
         limit: usize,
-        names: &mut Vec<String>,
+        found: &mut Vec<Named>,
         rows: &Reader<'_>,
     ) -> Result<(), Error> {
         let mut batch = ROWS_PER_NAME * limit;
         let mut rejected = HashSet::new();
-        while names.len() < limit {
+        while found.len() < limit {
             let mut query = asked.query(stage);
-            query.without = names.iter().map(|name| name_label(name)).collect();
+            query.without = found.iter().map(|named| name_label(&named.name)).collect();
             let hits = self.indexes.experiences.search(&[(query, batch)])?.remove(0);
             let is_last = hits.len() < batch;
             let fresh: Vec<Hit> =
                 hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
-            let known = names.len();
+            let known = found.len();
             for chunk in fresh.chunks(READ_ROWS) {
-                if names.len() == limit {
+                if found.len() == limit {
                     break;
                 }
                 let mut matching = read_matching(asked, stage, chunk, rows)?;
                 for hit in chunk {
-                    match matching.remove(&hit.row) {
-                        Some(row) if names.len() < limit && !names.contains(&row.report.name) => {
-                            names.push(row.report.name);
-                        }
-                        Some(_) => {}
-                        None => {
-                            rejected.insert(hit.row);
-                        }
+                    let Some(row) = matching.remove(&hit.row) else {
+                        rejected.insert(hit.row);
+                        continue;
+                    };
+                    let name = &row.report.name;
+                    if found.len() < limit && found.iter().all(|named| named.name != *name) {
+                        found.push(Named { name: name.clone(), rows: vec![row] });
                     }
                 }
             }
             // These come best first: when a whole look had no answer, the next has none.
-            if is_last || (stage != Stage::Full && names.len() == known) {
+            if is_last || (stage != Stage::Full && found.len() == known) {
                 break;
             }
             batch *= 4;
@@ -214,63 +223,54 @@ impl Search {
         Ok(())
     }
 
-    fn show_names(
-        &self,
-        asked: &Asked,
-        names: Vec<String>,
-        rows: &Reader<'_>,
-    ) -> Result<Vec<ResourceHit>, Error> {
-        let mut found = vec![Vec::new(); names.len()];
-        let mut looked_at = HashSet::new();
-        for stage in STAGES {
-            self.find_rows(asked, stage, &names, &mut found, &mut looked_at, rows)?;
-        }
-        let mut aggregates = rows.list_resource_names(names.clone())?;
-        let results = names.into_iter().zip(found).map(|(name, found)| {
-            let aggregate = aggregates.remove(&name).unwrap_or_default();
-            ResourceHit {
-                name,
-                url: aggregate.url,
-                relevant_experiences: found.iter().map(shown).collect(),
-                avg_score: aggregate.avg_score,
-                experience_count: aggregate.experience_count,
-            }
-        });
-        Ok(results.collect())
-    }
-
     /// Adds the best matching rows to each name that has too few so far.
     fn find_rows(
         &self,
         asked: &Asked,
         stage: Stage,
-        names: &[String],
-        found: &mut [Vec<Experience>],
-        looked_at: &mut HashSet<i64>,
+        found: &mut [Named],
         rows: &Reader<'_>,
     ) -> Result<(), Error> {
         let wanted = stage.rows_per_name();
-        let short: Vec<usize> = (0..names.len()).filter(|at| found[*at].len() < wanted).collect();
+        let mut short: Vec<&mut Named> =
+            found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
         if short.is_empty() {
             return Ok(());
         }
-        let short_names: Vec<String> = short.iter().map(|at| names[*at].clone()).collect();
-        let groups: Vec<u64> = short_names.iter().map(|name| group(name)).collect();
-        let query = asked.query_for_names(stage, &short_names);
+        let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
+        let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
+        let query = asked.query_for_names(stage, &names);
         // What earlier stages found is among the best here too.
         let mut hits =
             self.indexes.experiences.search_groups(&query, &groups, MAX_PER_NAME + wanted)?;
-        for (at, hits) in short.iter().zip(&mut hits) {
-            hits.retain(|hit| looked_at.insert(hit.row));
-            hits.truncate(wanted - found[*at].len());
+        for (named, hits) in short.iter().zip(&mut hits) {
+            hits.retain(|hit| named.rows.iter().all(|row| row.id.0 != hit.row));
+            hits.truncate(wanted - named.rows.len());
         }
         let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
-        for (at, hits) in short.into_iter().zip(hits) {
+        for (named, hits) in short.iter_mut().zip(hits) {
             let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
-            found[at].extend(rows.filter(|row| row.report.name == names[at]));
+            named.rows.extend(rows.filter(|row| row.report.name == named.name));
         }
         Ok(())
     }
+}
+
+/// Returns the names as an answer shows them, with what is known over all their rows.
+fn show(found: Vec<Named>, rows: &Reader<'_>) -> Result<Vec<ResourceHit>, Error> {
+    let names = found.iter().map(|named| named.name.clone()).collect();
+    let mut aggregates = rows.list_resource_names(names)?;
+    let results = found.into_iter().map(|Named { name, rows }| {
+        let aggregate = aggregates.remove(&name).unwrap_or_default();
+        ResourceHit {
+            name,
+            url: aggregate.url,
+            relevant_experiences: rows.iter().map(shown).collect(),
+            avg_score: aggregate.avg_score,
+            experience_count: aggregate.experience_count,
+        }
+    });
+    Ok(results.collect())
 }
 
 /// Reads the rows again, and keeps those that match and did not change since they were indexed.

@@ -142,6 +142,37 @@ async fn a_name_with_many_rows_hides_no_other() {
     hub.stop().await;
 }
 
+/// Returns the tasks that the only name a search finds is shown with.
+async fn tasks_of_the_name(hub: &TestHub, q: &str) -> Vec<String> {
+    let found = hub.find("/api/search", &[("q", q)]).await.body;
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+    strings(&found["results"][0]["relevant_experiences"], "task")
+}
+
+#[tokio::test]
+async fn a_name_is_shown_with_the_row_that_it_was_found_by() {
+    let hub = hub_with(&[("pdfminer", "parse PDFs")]).await;
+    // `parsing` has the same stem, and does not stand in the row.
+    assert_eq!(tasks_of_the_name(&hub, "parsing").await, ["parse PDFs"], "in memory");
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(tasks_of_the_name(&hub, "parsing").await, ["parse PDFs"], "on disk");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn rows_with_the_words_stem_alone_hide_none_that_has_the_word() {
+    let long = |task: &str| format!("{task} and a good many other things that make the row long");
+    let full = [long("parsing invoices"), long("parsing letters, which is still longer")];
+    let mut reports = vec![("pdfminer", "parse, parse, parse"); 14];
+    reports.extend(full.iter().map(|task| ("pdfminer", task.as_str())));
+    let hub = hub_with(&reports).await;
+    let expected = [&full[0], &full[1], reports[0].1, reports[0].1, reports[0].1];
+    assert_eq!(tasks_of_the_name(&hub, "parsing").await, expected, "in memory");
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(tasks_of_the_name(&hub, "parsing").await, expected, "on disk");
+    hub.stop().await;
+}
+
 #[tokio::test]
 async fn a_whole_number_may_be_written_with_a_fraction() {
     let hub = TestHub::start().await;
