@@ -66,6 +66,7 @@ impl Store {
 
     /// Puts each new cell in the place of the old one, where that is still there; tells how often it was.
     ///
+    /// A resource may have another version by now, as long as its secret is the same.
     /// The record stays the same in all else, its version too: nobody can tell from outside.
     pub(crate) async fn update_sealed(
         &self,
@@ -75,7 +76,7 @@ impl Store {
         let sql = match place {
             SealedIn::Resources => {
                 "UPDATE resources SET secure_body = ?4
-                 WHERE id = ?1 AND version = ?2 AND secure_body = ?3"
+                 WHERE id = ?1 AND secure_body = ?3"
             }
             SealedIn::Versions => {
                 "UPDATE versions SET record = json_set(record, '$.secure_body', ?4)
