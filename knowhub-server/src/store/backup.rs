@@ -1,7 +1,7 @@
 //! Copying the store into one file while a hub may be using it.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
 };
@@ -10,11 +10,15 @@ use rusqlite::{
     Connection,
     backup::{Backup, StepResult},
 };
+use service::file_lock::FileLock;
 
 use super::{OpenError, file, integrity};
 
 /// How many pages are copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 4_096;
+
+/// What the engine keeps beside a file.
+const LOGS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Why a store could not be copied; no half-made copy is left under the wanted name.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,18 @@ pub enum BackupError {
     /// The wanted name is taken.
     #[error("{} is there already; name another file, or pass --force to replace it", path.display())]
     Exists {
+        /// The wanted name.
+        path: PathBuf,
+    },
+    /// The wanted name is that of the store itself, or of a file that belongs to it.
+    #[error("{} is the store itself, or belongs to it; name another file", path.display())]
+    Itself {
+        /// The wanted name.
+        path: PathBuf,
+    },
+    /// A hub uses the file that would be replaced.
+    #[error("a hub is using {}; stop it, or name another file", path.display())]
+    InUse {
         /// The wanted name.
         path: PathBuf,
     },
@@ -69,13 +85,19 @@ pub(crate) fn copy(
     replace: bool,
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, BackupError> {
-    if to.exists() && !replace {
-        return Err(BackupError::Exists { path: to.to_owned() });
-    }
     let source = file::open_existing(from)?;
     let unwritable = |source| BackupError::Write { path: to.to_owned(), source };
     let unfinished = file::beside(to, ".unfinished");
-    remove(&unfinished).map_err(unwritable)?;
+    for path in [to, &unfinished] {
+        if belongs_to(path, from).map_err(unwritable)? {
+            return Err(BackupError::Itself { path: path.to_owned() });
+        }
+    }
+    if to.exists() && !replace {
+        return Err(BackupError::Exists { path: to.to_owned() });
+    }
+    let _lock = lock(to)?;
+    remove_unfinished(&unfinished).map_err(unwritable)?;
     let copied = copy_pages(&source, &unfinished, &mut progress)
         .map_err(|err| BackupError::Copy {
             from: from.to_owned(),
@@ -86,9 +108,42 @@ pub(crate) fn copy(
         .and_then(|()| publish(&unfinished, to).map_err(unwritable));
     if copied.is_err() {
         // The error that led here says more than one about the rest of a copy could.
-        let _ = remove(&unfinished);
+        let _ = remove_unfinished(&unfinished);
     }
     copied
+}
+
+/// Tells whether `path` leads to the store's file, or to one that the engine or a hub keeps beside it.
+fn belongs_to(path: &Path, store: &Path) -> io::Result<bool> {
+    let store = store.canonicalize()?;
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        // Where nothing is yet, the folder says what the name will lead to.
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().unwrap_or_default();
+            folder_of(path).canonicalize()?.join(name)
+        }
+        Err(err) => return Err(err),
+    };
+    let mut suffixes = ["", ".lock"].iter().chain(&LOGS);
+    Ok(suffixes.any(|suffix| path == file::beside(&store, suffix)))
+}
+
+/// Keeps hubs off the file that is to be replaced, if it is one that a hub has ever opened.
+fn lock(path: &Path) -> Result<Option<FileLock>, BackupError> {
+    let unwritable = |source| BackupError::Write { path: path.to_owned(), source };
+    if !path.exists() {
+        return Ok(None);
+    }
+    let own = path.canonicalize().map_err(unwritable)?;
+    if !file::beside(&own, ".lock").exists() {
+        return Ok(None);
+    }
+    match FileLock::take(&own) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Err(BackupError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(unwritable(source)),
+    }
 }
 
 fn copy_pages(
@@ -123,14 +178,26 @@ fn publish(unfinished: &Path, to: &Path) -> io::Result<u64> {
     let file = File::open(unfinished)?;
     file.sync_all()?;
     let bytes = file.metadata()?.len();
+    // A log of the file that is replaced would be applied to the copy.
+    remove(to, &LOGS)?;
     fs::rename(unfinished, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    File::open(folder_of(to))?.sync_all()?;
     Ok(bytes)
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn remove_unfinished(path: &Path) -> io::Result<()> {
+    remove(path, &LOGS)?;
+    remove(path, &[""])
+}
+
+/// Removes what is there of these files beside `path`.
+fn remove(path: &Path, suffixes: &[&str]) -> io::Result<()> {
+    for suffix in suffixes {
         match fs::remove_file(file::beside(path, suffix)) {
             Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
             _ => {}

@@ -57,6 +57,38 @@ async fn a_backup_replaces_no_file_unasked() {
 }
 
 #[tokio::test]
+async fn a_backup_never_takes_the_place_of_a_store_in_use() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": "之前" })).await;
+    let store = hub.config().knowhub_db;
+    let link = store.with_file_name("link.db");
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", store.display()));
+    let own = [store.clone(), link, beside("-wal"), beside("-journal"), beside(".lock")];
+    for target in &own {
+        let refused = back_up(&hub.config(), target, true).unwrap_err();
+        assert!(matches!(refused, BackupError::Itself { .. }), "{refused}");
+    }
+    let other = TestHub::start().await;
+    let refused = back_up(&hub.config(), &other.config().knowhub_db, true).unwrap_err();
+    assert!(matches!(refused, BackupError::InUse { .. }), "{refused}");
+    other.add_experience(json!({ "name": "另一个" })).await;
+    let folder = other.stop().await;
+    let log = folder.path().join("hub.db-wal");
+    fs::write(&log, "what a crash left").unwrap();
+    back_up(&hub.config(), &config(&folder).knowhub_db, true).unwrap();
+    assert!(!log.exists(), "it would be applied to the copy");
+
+    hub.add_experience(json!({ "name": "之后" })).await;
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(hub.names("之后").await, ["之后"], "what came after the refusals is on disk");
+    let copy = TestHub::start_in(folder).await;
+    assert_eq!((copy.names("之前").await, copy.names("另一个").await), (vec!["之前".into()], vec![]));
+    copy.stop().await;
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_backup_says_what_it_cannot_do() {
     let (folder, file) = elsewhere();
     let missing = back_up(&config(&folder), &folder.path().join("copy.db"), false).unwrap_err();
