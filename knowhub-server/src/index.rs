@@ -15,19 +15,16 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod tokenizers;
+mod view;
+mod writer;
 
 use std::{
-    collections::{HashMap, hash_map},
     path::Path,
     sync::{Arc, Mutex, RwLock},
 };
 
 use service::logging::chain;
-use tantivy::{
-    IndexReader, IndexWriter, Searcher, TantivyError, Term,
-    collector::{Count, TopDocs},
-    indexer::{IndexWriterOptions, LogMergePolicy},
-};
+use tantivy::{IndexReader, Searcher, TantivyError};
 use tokio::sync::watch;
 
 pub(crate) use doc::{Doc, Update};
@@ -38,15 +35,8 @@ pub(crate) use tokenizers::Grams;
 
 use crate::{blocking, store::Identity};
 use fields::Fields;
-use grouped::BestOfGroups;
-use recent::Entry;
-use statistics::Statistics;
-
-/// The writer's memory budget, the smallest the engine takes; it is used only once something is written.
-const WRITER_MEMORY_BYTES: usize = 15_000_000;
-
-/// How many segments of a like size become one: each term of a query is looked up in every segment.
-const MERGED_SEGMENTS: usize = 4;
+use view::View;
+use writer::Writer;
 
 /// Why the index failed; the rows in the store are not affected.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +100,7 @@ struct Shared {
     /// What searches see in memory.
     recent: Arc<Recent>,
     /// Opened for the first batch; gone after a failure, which undoes what was not committed.
-    writer: Mutex<Option<IndexWriter>>,
+    writer: Mutex<Option<Writer>>,
     /// Written by the follower; read by searches, readiness, and whoever waits for it.
     following: watch::Sender<Following>,
 }
@@ -185,8 +175,11 @@ impl Index {
 
     /// Takes in the next changes, in order; they are searched on disk only after [`Index::commit`].
     pub(crate) async fn add(&self, updates: Vec<Update>) -> Result<(), Error> {
-        self.off_thread(move |shared| shared.with_writer(|writer| shared.add(writer, &updates)))
-            .await
+        self.off_thread(move |shared| {
+            let top_row = shared.committed().progress.top_row;
+            shared.with_writer(|writer| writer.add(&shared.fields, top_row, &updates))
+        })
+        .await
     }
 
     /// Makes what was added durable, as far as change `mark`, and lets go of it in memory.
@@ -212,7 +205,7 @@ impl Index {
     pub(crate) async fn close(&self) {
         let closed = self.off_thread(|shared| {
             let writer = shared.writer.lock().expect("nobody panics while holding it").take();
-            Ok(writer.map(IndexWriter::wait_merging_threads).transpose()?)
+            writer.map(Writer::finish).transpose()
         });
         if let Err(err) = closed.await {
             tracing::warn!(error = %chain(&err), "the search index's writer did not end well");
@@ -223,13 +216,9 @@ impl Index {
     ///
     /// Fails while the rows that were there at the start are not all here: an answer from a part would look complete.
     pub(crate) fn search(&self, queries: &[(Query, usize)]) -> Result<Vec<Vec<Hit>>, Error> {
-        let (shared, view) = (&self.shared, self.whole_view()?);
-        let tokens = queries.iter().flat_map(|(query, _)| &query.tokens);
-        let statistics = shared.statistics(&view, tokens)?;
-        queries
-            .iter()
-            .map(|(query, limit)| shared.search(&view, query, *limit, &statistics))
-            .collect()
+        let view = self.whole_view()?;
+        let statistics = view.statistics(queries.iter().flat_map(|(query, _)| &query.tokens))?;
+        queries.iter().map(|(query, limit)| view.search(query, *limit, &statistics)).collect()
     }
 
     /// Returns the best `limit` hits of each group, best first, among equals the newest.
@@ -239,27 +228,22 @@ impl Index {
         groups: &[u64],
         limit: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        let (shared, view) = (&self.shared, self.whole_view()?);
-        let statistics = shared.statistics(&view, &query.tokens)?;
-        shared.search_groups(&view, query, groups, limit, &statistics)
+        let view = self.whole_view()?;
+        view.search_groups(query, groups, limit, &view.statistics(&query.tokens)?)
     }
 
     /// Returns how many rows match.
     pub(crate) fn count(&self, query: &Query) -> Result<u64, Error> {
-        let view = self.whole_view()?;
-        let in_memory = view.recent.iter().filter(|entry| query.matches(entry)).count();
-        let on_disk = query.on_disk(&self.shared.fields, &view.changed);
-        Ok(in_memory as u64 + view.searcher.search(&on_disk, &Count)? as u64)
+        self.whole_view()?.count(query)
     }
 
     /// Returns in how many rows each token stands.
     pub(crate) fn frequencies(&self, tokens: &[String]) -> Result<Frequencies, Error> {
-        let view = self.shared.view();
-        Ok(self.shared.statistics(&view, tokens)?.frequencies().clone())
+        Ok(self.shared.view().statistics(tokens)?.frequencies().clone())
     }
 
     /// Returns what a search sees, once the rows that were there at the start are all here.
-    fn whole_view(&self) -> Result<View, Error> {
+    fn whole_view(&self) -> Result<View<'_>, Error> {
         if *self.shared.following.borrow() == Following::Building {
             return Err(Error::Building);
         }
@@ -275,141 +259,20 @@ impl Index {
     }
 }
 
-/// Puts the best hits first, among equals the newest, and lets go of all beyond `limit`.
-fn sort_hits(hits: &mut Vec<Hit>, limit: usize) {
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
-    hits.truncate(limit);
-}
-
-/// What one search sees: each row once, either on disk or in memory.
-struct View {
-    searcher: Searcher,
-    recent: Vec<Arc<Entry>>,
-    /// Rows whose state on disk is no longer theirs.
-    changed: Vec<i64>,
-}
-
 impl Shared {
     fn committed(&self) -> Committed {
         self.committed.read().expect("nobody panics while holding it").clone()
     }
 
-    fn view(&self) -> View {
-        // Memory first: a row that moves to disk in between is then seen on disk.
-        let mut newest = self.recent.snapshot();
-        let Committed { searcher, progress } = self.committed();
-        newest.retain(|change| change.seq > progress.mark);
-        let rows = newest.iter().map(|change| change.row);
-        let changed = rows.filter(|row| *row <= progress.top_row).collect();
-        View {
-            searcher,
-            recent: newest.into_iter().filter_map(|change| change.entry).collect(),
-            changed,
-        }
-    }
-
-    fn statistics<'a>(
-        &'a self,
-        view: &'a View,
-        tokens: impl IntoIterator<Item = &'a String>,
-    ) -> Result<Statistics<'a>, Error> {
-        Statistics::new(&view.searcher, &self.fields, &view.recent, tokens)
-    }
-
-    fn search(
-        &self,
-        view: &View,
-        query: &Query,
-        limit: usize,
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        let query = query.with_rarest_tokens(statistics.frequencies());
-        let mut hits = query.score_recent(&view.recent, statistics)?;
-        if view.searcher.num_docs() > 0 {
-            hits.extend(self.search_disk(view, &query, limit, statistics)?);
-        }
-        sort_hits(&mut hits, limit);
-        Ok(hits)
-    }
-
-    fn search_groups(
-        &self,
-        view: &View,
-        query: &Query,
-        groups: &[u64],
-        limit: usize,
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        let query = query.with_rarest_tokens(statistics.frequencies());
-        let mut found = view.searcher.search_with_statistics_provider(
-            &query.on_disk(&self.fields, &view.changed),
-            &BestOfGroups { groups, limit },
-            statistics,
-        )?;
-        for (hits, group) in found.iter_mut().zip(groups) {
-            let in_group: Vec<_> =
-                view.recent.iter().filter(|entry| entry.group == Some(*group)).cloned().collect();
-            hits.extend(query.score_recent(&in_group, statistics)?);
-            sort_hits(hits, limit);
-        }
-        Ok(found)
-    }
-
-    fn search_disk(
-        &self,
-        View { searcher, changed, .. }: &View,
-        query: &Query,
-        limit: usize,
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        let query = query.on_disk(&self.fields, changed);
-        let limit = limit.min(searcher.num_docs() as usize);
-        let found = searcher.search_with_statistics_provider(
-            &query,
-            &TopDocs::with_limit(limit).order_by_score(),
-            statistics,
-        )?;
-        let mut columns = HashMap::new();
-        let mut hits = Vec::with_capacity(found.len());
-        for (score, address) in found {
-            let (rows, seqs) = match columns.entry(address.segment_ord) {
-                hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                hash_map::Entry::Vacant(entry) => {
-                    let fast = searcher.segment_reader(address.segment_ord).fast_fields();
-                    entry.insert((fast.i64(fields::ROW)?, fast.i64(fields::SEQ)?))
-                }
-            };
-            if let (Some(row), Some(seq)) = (rows.first(address.doc_id), seqs.first(address.doc_id))
-            {
-                hits.push(Hit { row, seq, score });
-            }
-        }
-        Ok(hits)
-    }
-
-    fn add(&self, writer: &mut IndexWriter, updates: &[Update]) -> Result<(), Error> {
-        let top_row = self.committed().progress.top_row;
-        for update in updates {
-            // A row above all indexed ones is new; only others can have an older copy.
-            if update.row() <= top_row {
-                writer.delete_term(Term::from_field_i64(self.fields.row, update.row()));
-            }
-            if let Update::Put(doc) = update {
-                writer.add_document(self.fields.document(doc))?;
-            }
-        }
-        Ok(())
+    fn view(&self) -> View<'_> {
+        let newest = self.recent.snapshot();
+        View::new(&self.fields, newest, self.committed())
     }
 
     fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
         let top_row = top_row.max(self.committed().progress.top_row);
         let progress = disk::Progress::new(&self.store_id, mark, top_row);
-        self.with_writer(|writer| {
-            let mut commit = writer.prepare_commit()?;
-            commit.set_payload(&progress.to_payload());
-            commit.commit()?;
-            Ok(())
-        })?;
+        self.with_writer(|writer| writer.commit(&progress))?;
         self.show(Some(progress))
     }
 
@@ -424,27 +287,14 @@ impl Shared {
         Ok(())
     }
 
-    fn new_writer(&self) -> Result<IndexWriter, Error> {
-        let options = IndexWriterOptions::builder()
-            .num_worker_threads(1)
-            .num_merge_threads(1)
-            .memory_budget_per_thread(WRITER_MEMORY_BYTES)
-            .build();
-        let writer: IndexWriter = self.index.writer_with_options(options)?;
-        let mut merging = LogMergePolicy::default();
-        merging.set_min_num_segments(MERGED_SEGMENTS);
-        writer.set_merge_policy(Box::new(merging));
-        Ok(writer)
-    }
-
     fn with_writer(
         &self,
-        work: impl FnOnce(&mut IndexWriter) -> Result<(), Error>,
+        work: impl FnOnce(&mut Writer) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut slot = self.writer.lock().expect("nobody panics while holding it");
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => self.new_writer()?,
+            None => Writer::open(&self.index)?,
         };
         work(&mut writer)?;
         *slot = Some(writer);

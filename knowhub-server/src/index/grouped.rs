@@ -6,7 +6,7 @@ use tantivy::{
     columnar::Column,
 };
 
-use super::{Hit, fields, sort_hits};
+use super::{Hit, fields, view::sort_hits};
 
 /// Collects the best hits of each group.
 pub(super) struct BestOfGroups<'a> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Doc, Grams, Hit, Index, MERGED_SEGMENTS, Match, Query, Recent, Update};
+use super::{Doc, Grams, Hit, Index, Match, Query, Recent, Update, writer::MERGED_SEGMENTS};
 use crate::{
     store::Identity,
     text::{Folded, tokens},
