@@ -176,15 +176,18 @@ impl Index {
     /// Takes in the next changes, in order; they are searched on disk only after [`Index::commit`].
     pub(crate) async fn add(&self, updates: Vec<Update>) -> Result<(), Error> {
         self.off_thread(move |shared| {
-            let top_row = shared.committed().progress.top_row;
-            shared.with_writer(|writer| writer.add(&shared.fields, top_row, &updates))
+            shared.with_writer(|writer| writer.add(&shared.fields, &updates))
         })
         .await
     }
 
     /// Makes what was added durable, as far as change `mark`, and lets go of it in memory.
-    pub(crate) async fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
-        self.off_thread(move |shared| shared.commit(mark, top_row)).await
+    pub(crate) async fn commit(&self, mark: i64) -> Result<(), Error> {
+        self.off_thread(move |shared| {
+            let progress = shared.with_writer(|writer| writer.commit(&shared.store_id, mark))?;
+            shared.show(Some(progress))
+        })
+        .await
     }
 
     /// Drops what was added but not committed, after a failure; the index no longer counts as following.
@@ -269,13 +272,6 @@ impl Shared {
         View::new(&self.fields, newest, self.committed())
     }
 
-    fn commit(&self, mark: i64, top_row: i64) -> Result<(), Error> {
-        let top_row = top_row.max(self.committed().progress.top_row);
-        let progress = disk::Progress::new(&self.store_id, mark, top_row);
-        self.with_writer(|writer| writer.commit(&progress))?;
-        self.show(Some(progress))
-    }
-
     /// Shows searches the last commit, and lets go of its rows in memory.
     fn show(&self, progress: Option<disk::Progress>) -> Result<(), Error> {
         let progress = progress.unwrap_or_else(|| disk::Progress::new(&self.store_id, 0, 0));
@@ -287,17 +283,17 @@ impl Shared {
         Ok(())
     }
 
-    fn with_writer(
+    fn with_writer<T>(
         &self,
-        work: impl FnOnce(&mut Writer) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        work: impl FnOnce(&mut Writer) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut slot = self.writer.lock().expect("nobody panics while holding it");
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => Writer::open(&self.index)?,
+            None => Writer::open(&self.index, self.committed().progress.top_row)?,
         };
-        work(&mut writer)?;
+        let done = work(&mut writer)?;
         *slot = Some(writer);
-        Ok(())
+        Ok(done)
     }
 }

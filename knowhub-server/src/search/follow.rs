@@ -70,18 +70,17 @@ async fn new_rows(kind: RecordKind, index: &Index) {
 /// Commits the changes beyond the index's mark, as many as go into one commit; tells whether there were any.
 async fn commit_next(kind: RecordKind, store: &Store, index: &Index) -> Result<bool, Error> {
     let mut mark = index.mark();
-    let (mut rows, mut top_row) = (0, 0);
+    let mut rows = 0;
     while rows < MAX_COMMIT_ROWS {
         let changes = store.list_changes_after(kind, mark, PAGE_ROWS).await?;
         let Some(last) = changes.last() else { break };
         mark = last.seq();
         let updates: Vec<Update> = changes.iter().map(super::update).collect();
-        top_row = updates.iter().map(Update::row).fold(top_row, i64::max);
         rows += updates.len();
         index.add(updates).await?;
     }
     if rows > 0 {
-        index.commit(mark, top_row).await?;
+        index.commit(mark).await?;
     }
     Ok(rows > 0)
 }

@@ -120,11 +120,13 @@ fn free_id(
     Err(Error::NoFreeId)
 }
 
+/// Writes a new row and returns its number: the one it had before, where a record of this id was deleted.
 pub(super) fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
     db.prepare_cached(
-        "INSERT INTO knowledge (seq, id, task, content, types, tags, scopes, owner, resource_ids,
+        "INSERT INTO knowledge (row, seq, id, task, content, types, tags, scopes, owner, resource_ids,
              source, eval, status, verified_by, relationships, message_id, created_at, updated_at)
-         VALUES (:seq, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
+         VALUES ((SELECT row FROM tombstones WHERE kind = 'knowledge' AND id = :id AND row > 0),
+             :seq, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
              :source, :eval, :status, :verified_by, :relationships, :message_id, :created_at,
              :updated_at)",
     )?

@@ -183,13 +183,18 @@ fn keep(db: &Connection, resource: Resource, now: Timestamp, by: &str) -> Result
     Ok(())
 }
 
-/// Writes the row and returns its number, which stays when the resource was there before.
+/// Writes the row and returns its number, which stays when there is or ever was a resource of this id.
+///
+/// A tombstone is replaced by the next one of its id; with a number of its own each time,
+/// an index that missed the first would keep that row for ever.
 pub(super) fn save(db: &Connection, resource: &Resource) -> rusqlite::Result<i64> {
     db.prepare_cached(
-        "INSERT INTO resources (seq, id, root, title, body, secure_body, content_type, metadata, sort_order,
+        "INSERT INTO resources (row, seq, id, root, title, body, secure_body, content_type, metadata, sort_order,
              submitted_by, authenticated_as, on_behalf_of, content_hash, version, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
-         ON CONFLICT (id) DO UPDATE SET
+         VALUES (coalesce((SELECT row FROM resources WHERE id = ?2),
+                          (SELECT row FROM tombstones WHERE kind = 'resource' AND id = ?2 AND row > 0)),
+             ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+         ON CONFLICT (row) DO UPDATE SET
              seq = excluded.seq, title = excluded.title, body = excluded.body,
              secure_body = excluded.secure_body, content_type = excluded.content_type,
              metadata = excluded.metadata, sort_order = excluded.sort_order,

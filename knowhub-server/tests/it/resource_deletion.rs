@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::{Method, StatusCode};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::harness::{TestHub, encoded, strings};
 
@@ -79,5 +80,33 @@ async fn a_reason_is_bounded() {
     assert_eq!(answer.body["error"]["field"], "reason");
     let answer = hub.call(Method::DELETE, "/api/resource/a?erase=maybe", &[], None).await;
     assert_eq!(answer.body["error"]["field"], "erase");
+    hub.stop().await;
+}
+
+/// Returns what one number in the stopped hub's file is.
+fn number(folder: &TempDir, sql: &str) -> i64 {
+    let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn an_index_that_missed_a_deletion_keeps_no_row_of_what_was_made_anew() {
+    let hub = TestHub::start().await;
+    hub.post("/api/resource", &json!({ "id": "a", "body": "旧" })).await;
+    let folder = hub.stop().await;
+    let indexed = number(&folder, "SELECT row FROM resources");
+
+    let hub = TestHub::start_in(folder).await;
+    hub.call(Method::DELETE, "/api/resource/a", &[], None).await;
+    hub.post("/api/resource", &json!({ "id": "a", "body": "新" })).await;
+    hub.post("/api/resource", &json!({ "id": "b", "body": "新" })).await;
+    hub.call(Method::DELETE, "/api/resource/a", &[], None).await;
+    let folder = hub.stop().await;
+    assert_eq!(number(&folder, "SELECT row FROM tombstones"), indexed, "the one tombstone tells of the row");
+    assert_ne!(number(&folder, "SELECT row FROM resources"), indexed);
+
+    let hub = TestHub::start_in(folder).await;
+    let found = hub.find("/api/resource", &[("q", "旧")]).await.body;
+    assert_eq!(found["total"], 0, "{found}");
     hub.stop().await;
 }
