@@ -19,7 +19,8 @@ fn fixture() -> Fixture {
     let recent = Arc::new(Recent::default());
     let index =
         Index::open(&folder.path().join("index"), Grams::Substrings, recent, &store).unwrap();
-    index.caught_up();
+    index.recent().keep();
+    assert!(index.caught_up());
     Fixture { _folder: folder, index }
 }
 
@@ -140,6 +141,21 @@ async fn the_newest_state_counts_wherever_the_older_ones_are() {
     assert_eq!(index.mark(), 5);
     assert_eq!(found("草莓"), [(1, 4)]);
     assert_eq!(found("樱桃"), []);
+}
+
+#[tokio::test]
+async fn a_count_is_of_what_a_search_finds() {
+    let Fixture { index, _folder } = fixture();
+    let words: Vec<String> = (0..200).map(|number| format!("word{number}")).collect();
+    let long = query(&words.join(" "), Match::AllTokens);
+    // The first rows have all the rare words, of which there are enough to search by; the second lacks the common ones.
+    let texts = [&words[..], &words[50..], &words[..50], &words[..50]].map(|words| words.join(" "));
+    let docs: Vec<_> = (1..).zip(&texts).map(|(row, text)| doc(row, row, text, &[])).collect();
+    index.recent().remember(puts(&docs));
+    let found = |index: &Index| search(index, long.clone()).len() as u64;
+    assert_eq!((index.count(&long).unwrap(), found(&index)), (2, 2), "in memory");
+    commit(&index, &docs).await;
+    assert_eq!((index.count(&long).unwrap(), found(&index)), (2, 2), "on disk");
 }
 
 #[tokio::test]

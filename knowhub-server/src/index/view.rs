@@ -86,8 +86,9 @@ impl<'a> View<'a> {
         Ok(found)
     }
 
-    /// Returns how many rows match.
+    /// Returns how many rows match, as a search for the same query would find them.
     pub(super) fn count(&self, query: &Query) -> Result<u64, Error> {
+        let query = query.with_rarest_tokens(self.statistics(&query.tokens)?.frequencies());
         let in_memory = self.recent.iter().filter(|entry| query.matches(entry)).count();
         let on_disk = query.on_disk(self.fields, &self.changed);
         Ok(in_memory as u64 + self.searcher.search(&on_disk, &Count)? as u64)
