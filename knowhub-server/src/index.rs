@@ -20,7 +20,7 @@ mod writer;
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use service::logging::chain;
@@ -53,7 +53,7 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The rows that were there at the start are not all in it yet.
+    /// Rows are missing in it, which its follower is about to add.
     #[error("the search index is being built; try again in a moment")]
     Building,
     /// The hub is shutting down.
@@ -68,7 +68,7 @@ pub(crate) enum Following {
     Building,
     /// Every row is here, on disk or in memory.
     Current,
-    /// It could not be written; newer rows stay in memory, and writers will have to wait.
+    /// It could not be written; newer rows stay in memory while there is room, and then searches are refused.
     Behind,
 }
 
@@ -101,7 +101,7 @@ struct Shared {
     recent: Arc<Recent>,
     /// Opened for the first batch; gone after a failure, which undoes what was not committed.
     writer: Mutex<Option<Writer>>,
-    /// Written by the follower; read by searches, readiness, and whoever waits for it.
+    /// Written by the follower; read by readiness, and whoever waits for it.
     following: watch::Sender<Following>,
 }
 
@@ -144,11 +144,15 @@ impl Index {
         self.shared.committed().progress.mark
     }
 
-    /// Notes that all rows the store has are on disk here; what comes later is in memory first.
-    pub(crate) fn caught_up(&self) {
-        self.shared.following.send_replace(Following::Current);
-        // A row may have been read from the store before it came to memory.
-        self.shared.recent.forget(self.mark());
+    /// Notes that the store was read to its end, and committed, since memory [keeps](Recent::keep) what comes.
+    ///
+    /// Returns whether every row is here now: false when memory had no room for what came meanwhile.
+    pub(crate) fn caught_up(&self) -> bool {
+        let is_whole = self.shared.recent.complete(self.mark());
+        if is_whole {
+            self.shared.following.send_replace(Following::Current);
+        }
+        is_whole
     }
 
     /// Returns how well the index follows the store, now and whenever that changes.
@@ -199,6 +203,7 @@ impl Index {
             }
             was_current
         });
+        self.shared.recent.keep_while_room();
         self.close().await;
         // The commit itself may have worked, and only what came after it failed.
         self.off_thread(|shared| shared.show(disk::progress(&shared.index)?)).await
@@ -207,7 +212,7 @@ impl Index {
     /// Ends the writer and its threads; searches go on.
     pub(crate) async fn close(&self) {
         let closed = self.off_thread(|shared| {
-            let writer = shared.writer.lock().expect("nobody panics while holding it").take();
+            let writer = shared.writer().take();
             writer.map(Writer::finish).transpose()
         });
         if let Err(err) = closed.await {
@@ -217,9 +222,9 @@ impl Index {
 
     /// Returns the best `limit` hits of each query, best first, among equals the newest.
     ///
-    /// Fails while the rows that were there at the start are not all here: an answer from a part would look complete.
+    /// Fails while rows are missing here: an answer from a part would look complete.
     pub(crate) fn search(&self, queries: &[(Query, usize)]) -> Result<Vec<Vec<Hit>>, Error> {
-        let view = self.whole_view()?;
+        let view = self.shared.view()?;
         let statistics = view.statistics(queries.iter().flat_map(|(query, _)| &query.tokens))?;
         queries.iter().map(|(query, limit)| view.search(query, *limit, &statistics)).collect()
     }
@@ -231,26 +236,18 @@ impl Index {
         groups: &[u64],
         limit: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        let view = self.whole_view()?;
+        let view = self.shared.view()?;
         view.search_groups(query, groups, limit, &view.statistics(&query.tokens)?)
     }
 
     /// Returns how many rows match.
     pub(crate) fn count(&self, query: &Query) -> Result<u64, Error> {
-        self.whole_view()?.count(query)
+        self.shared.view()?.count(query)
     }
 
     /// Returns in how many rows each token stands.
     pub(crate) fn frequencies(&self, tokens: &[String]) -> Result<Frequencies, Error> {
-        Ok(self.shared.view().statistics(tokens)?.frequencies().clone())
-    }
-
-    /// Returns what a search sees, once the rows that were there at the start are all here.
-    fn whole_view(&self) -> Result<View<'_>, Error> {
-        if *self.shared.following.borrow() == Following::Building {
-            return Err(Error::Building);
-        }
-        Ok(self.shared.view())
+        Ok(self.shared.view()?.statistics(tokens)?.frequencies().clone())
     }
 
     async fn off_thread<T: Send + 'static>(
@@ -267,9 +264,10 @@ impl Shared {
         self.committed.read().expect("nobody panics while holding it").clone()
     }
 
-    fn view(&self) -> View<'_> {
-        let newest = self.recent.snapshot();
-        View::new(&self.fields, newest, self.committed())
+    /// Returns what a search sees, unless rows are missing.
+    fn view(&self) -> Result<View<'_>, Error> {
+        let newest = self.recent.snapshot().ok_or(Error::Building)?;
+        Ok(View::new(&self.fields, newest, self.committed()))
     }
 
     /// Shows searches the last commit, and lets go of its rows in memory.
@@ -287,7 +285,7 @@ impl Shared {
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut slot = self.writer.lock().expect("nobody panics while holding it");
+        let mut slot = self.writer();
         let mut writer = match slot.take() {
             Some(writer) => writer,
             None => Writer::open(&self.index, self.committed().progress.top_row)?,
@@ -295,5 +293,10 @@ impl Shared {
         let done = work(&mut writer)?;
         *slot = Some(writer);
         Ok(done)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+        // Whoever panicked while holding it had taken the writer out, as after any failure.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,17 +4,31 @@ use std::{fs, path::Path};
 
 use axum::{body::Body, http::Request};
 use knowhub_server::{Error, Hub, OpenError};
+use protocol::{
+    ExperienceId, Timestamp,
+    export::{FORMAT, Header, Line, Writer},
+};
 use serde_json::json;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-use crate::harness::{TestHub, config, index_folder};
+use crate::harness::{TestHub, config, index_folder, strings, until};
 
-/// Stores one row of each kind and stops the hub, which commits both to their indexes first.
-async fn filled_folder(word: &str) -> TempDir {
-    let hub = TestHub::start().await;
+/// Every kind of row that has an index.
+const KINDS: [&str; 3] = ["experiences", "knowledge", "resources"];
+
+/// Stores one row of each kind.
+async fn fill(hub: &TestHub, word: &str) {
     hub.add_experience(json!({ "name": word, "task": word })).await;
     hub.add_knowledge(json!({ "task": word, "content": word })).await;
+    let resource = json!({ "id": word, "body": word });
+    assert_eq!(hub.post("/api/resource", &resource).await.status, 201);
+}
+
+/// Stores one row of each kind and stops the hub, which commits all to their indexes first.
+async fn filled_folder(word: &str) -> TempDir {
+    let hub = TestHub::start().await;
+    fill(&hub, word).await;
     hub.stop().await
 }
 
@@ -22,7 +36,13 @@ async fn check_found(folder: TempDir, word: &str) {
     let hub = TestHub::start_in(folder).await;
     assert_eq!(hub.names(word).await, [word]);
     assert_eq!(hub.ids(word).await.len(), 1);
+    assert_eq!(resources(&hub, word).await, [word]);
     hub.stop().await;
+}
+
+/// Returns the ids of the resources that a search finds.
+async fn resources(hub: &TestHub, q: &str) -> Vec<String> {
+    strings(&hub.find("/api/resource", &[("q", q)]).await.body["results"], "id")
 }
 
 #[tokio::test]
@@ -38,8 +58,7 @@ async fn what_an_index_lacks_is_read_from_the_rows() {
     let index = folder.path().join("hub.db.index");
     fs::rename(&index, kept.path().join("index")).unwrap();
     let hub = TestHub::start_in(folder).await;
-    hub.add_experience(json!({ "name": "较晚", "task": "较晚" })).await;
-    hub.add_knowledge(json!({ "task": "较晚", "content": "较晚" })).await;
+    fill(&hub, "较晚").await;
     let folder = hub.stop().await;
     fs::remove_dir_all(&index).unwrap();
     fs::rename(kept.path().join("index"), &index).unwrap();
@@ -58,19 +77,65 @@ async fn a_search_is_not_answered_from_a_part_of_the_rows() {
     let folder = filled_folder("全部").await;
     fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
     let hub = Hub::open(&config(&folder)).unwrap();
-    let request = Request::get("/api/search?q=a").body(Body::empty()).unwrap();
-    let response = hub.router().oneshot(request).await.unwrap();
-    // The follower has its first turn only after this request.
-    assert_eq!(response.status(), 503);
+    for path in ["/api/search?q=a", "/api/knowledge/search?q=a", "/api/resource?q=a"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = hub.router().oneshot(request).await.unwrap();
+        // The followers have their first turn only after these requests.
+        assert_eq!(response.status(), 503, "{path}");
+    }
     hub.close().await;
     check_found(folder, "全部").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_while_an_index_cannot_be_written() {
+    let hub = TestHub::start().await;
+    let index = hub.config().knowhub_db.with_file_name("hub.db.index").join("experiences");
+    fs::remove_dir_all(index).unwrap();
+    // More than memory has room for.
+    let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
+    let answer = hub.send(request.body(Body::from(export_of(4_500))).unwrap()).await;
+    assert_eq!(answer.body["imported"], json!({ "experience": 4_500 }), "{answer:?}");
+    hub.add_knowledge(json!({ "task": "别的索引" })).await;
+    assert_eq!(hub.ids("别的索引").await.len(), 1);
+
+    let search = hub.find("/api/search", &[("q", "名字7")]).await;
+    assert_eq!(search.status, 503, "nothing is answered from a part of the rows: {search:?}");
+    until(async || hub.get("/readyz").await.status == 503).await;
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(hub.names("名字4499").await, ["名字4499"]);
+    hub.stop().await;
+}
+
+/// Returns an export of so many experiences.
+fn export_of(count: i64) -> String {
+    let header = Header {
+        knowhub_export: FORMAT,
+        store_id: "elsewhere".into(),
+        last_seq: 0,
+        last_experience: ExperienceId(count),
+        created_at: Timestamp::from_millis(0),
+    };
+    let mut out = Vec::new();
+    let mut writer = Writer::start(&header, &mut out);
+    for number in 0..count {
+        let experience = json!({
+            "id": number + 1, "name": format!("名字{number}"), "url": "", "category": "", "task": "任务",
+            "score": null, "outcome": "", "tips": "", "content_id": "", "submitted_by": "",
+            "authenticated_as": "local", "on_behalf_of": "", "created_at": "2026-01-01T00:00:00.000Z",
+        });
+        let line = json!({ "experience": experience }).to_string();
+        writer.write(&Line::parse(line.as_bytes()).unwrap(), &mut out);
+    }
+    writer.finish(&mut out);
+    String::from_utf8(out).unwrap()
 }
 
 #[tokio::test]
 async fn a_damaged_index_is_rebuilt() {
     for suffix in ["meta.json", ".term", ".idx", ".fast"] {
         let folder = filled_folder("损坏").await;
-        for kind in ["experiences", "knowledge"] {
+        for kind in KINDS {
             damage(&index_folder(&folder, kind), suffix);
         }
         check_found(folder, "损坏").await;
@@ -96,7 +161,7 @@ fn damage(folder: &Path, suffix: &str) {
 #[tokio::test]
 async fn an_index_of_another_store_is_rebuilt() {
     let (folder, other) = (filled_folder("自己").await, filled_folder("别人").await);
-    for kind in ["experiences", "knowledge"] {
+    for kind in KINDS {
         let (to, from) = (index_folder(&folder, kind), index_folder(&other, kind));
         fs::remove_dir_all(&to).unwrap();
         fs::rename(from, to).unwrap();
@@ -107,21 +172,20 @@ async fn an_index_of_another_store_is_rebuilt() {
 #[tokio::test]
 async fn an_index_ahead_of_its_store_is_rebuilt() {
     let hub = TestHub::start().await;
-    hub.add_experience(json!({ "name": "早", "task": "早" })).await;
-    hub.add_knowledge(json!({ "task": "早", "content": "早" })).await;
+    fill(&hub, "早").await;
     let folder = hub.stop().await;
     let backup = fs::read(folder.path().join("hub.db")).unwrap();
 
     let hub = TestHub::start_in(folder).await;
-    hub.add_experience(json!({ "name": "晚", "task": "晚" })).await;
-    hub.add_knowledge(json!({ "task": "晚", "content": "晚" })).await;
+    fill(&hub, "晚").await;
     let folder = hub.stop().await;
     fs::write(folder.path().join("hub.db"), backup).unwrap();
 
     let hub = TestHub::start_in(folder).await;
     assert_eq!(hub.names("早").await, ["早"]);
     assert_eq!(hub.names("晚").await, [""; 0]);
-    hub.add_experience(json!({ "name": "新", "task": "新" })).await;
+    assert_eq!(resources(&hub, "晚").await, [""; 0]);
+    fill(&hub, "新").await;
     check_found(hub.stop().await, "早").await;
 }
 
