@@ -92,7 +92,10 @@ fn export(
     let mut writer = Writer::start(&header, &mut piece);
     let mut is_read = true;
     snapshot.each_record(|line| {
-        writer.write(&line, &mut piece);
+        match line {
+            Ok(line) => writer.write(&line, &mut piece),
+            Err(row) => writer.leave_out(row.kind, &row.id),
+        }
         if piece.len() >= PIECE_BYTES {
             let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE_BYTES));
             is_read = send(Piece::Bytes(full.into()));

@@ -57,6 +57,8 @@ pub(crate) struct Load {
     pub(crate) reads_running: usize,
     /// Reads that wait for a connection.
     pub(crate) reads_waiting: usize,
+    /// Stored rows that were met and could not be read.
+    pub(crate) rows_unreadable: usize,
     /// Searches.
     pub(crate) searches_running: usize,
     /// Searches that wait for a place.
@@ -77,6 +79,7 @@ struct LoadMetrics {
     writes_waiting: Gauge,
     reads_running: Gauge,
     reads_waiting: Gauge,
+    rows_unreadable: Gauge,
     searches_running: Gauge,
     searches_waiting: Gauge,
     index_changes_in_memory: Family<Kind, Gauge>,
@@ -153,6 +156,7 @@ impl Metrics {
             (&gauges.writes_waiting, load.writes_waiting),
             (&gauges.reads_running, load.reads_running),
             (&gauges.reads_waiting, load.reads_waiting),
+            (&gauges.rows_unreadable, load.rows_unreadable),
             (&gauges.searches_running, load.searches_running),
             (&gauges.searches_waiting, load.searches_waiting),
         ] {
@@ -233,6 +237,7 @@ impl LoadMetrics {
             ("store_writes_waiting", "Writes that wait for the writer", &self.writes_waiting),
             ("store_reads_running", "Reads from the store", &self.reads_running),
             ("store_reads_waiting", "Reads that wait for a connection", &self.reads_waiting),
+            ("store_rows_unreadable", "Rows that cannot be read", &self.rows_unreadable),
             ("searches_running", "Searches that run", &self.searches_running),
             ("searches_waiting", "Searches that wait for a place", &self.searches_waiting),
         ] {

@@ -40,6 +40,7 @@ mod idempotency;
 mod import;
 mod integrity;
 mod knowledge;
+mod left_out;
 pub(crate) mod original;
 mod reader;
 mod readers;
@@ -67,6 +68,7 @@ pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
 pub(crate) use import::{Fate, Terms};
 pub(crate) use knowledge::{Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback};
+pub(crate) use left_out::LeftOutRow;
 pub(crate) use reader::Reader;
 pub(crate) use resources::{Node, Resource, ResourceDeletion, ResourceFilter};
 pub(crate) use sealed::{Sealed, SealedIn};
@@ -74,6 +76,7 @@ pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 pub(crate) use versions::{Expected, VersionFilter};
 
 use crate::metrics::{CommitMetrics, Load};
+use left_out::LeftOut;
 use readers::Readers;
 use writer::Writer;
 
@@ -88,6 +91,8 @@ pub(crate) struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     identity: Arc<Identity>,
+    /// Rows that lists leave out.
+    left_out: Arc<LeftOut>,
 }
 
 impl Store {
@@ -104,7 +109,12 @@ impl Store {
         let readers = Arc::new(Readers::new(opened.path));
         let writer = Writer::start(opened.db, opened.lock, Box::new(publish), metrics)
             .map_err(|source| OpenError::Thread { source })?;
-        Ok(Self { writer: Arc::new(writer), readers, identity: Arc::new(opened.identity) })
+        Ok(Self {
+            writer: Arc::new(writer),
+            readers,
+            identity: Arc::new(opened.identity),
+            left_out: Arc::default(),
+        })
     }
 
     /// Returns who this store is and how far its change sequence was when it was opened.
@@ -135,6 +145,7 @@ impl Store {
             writes_waiting: self.writer.waiting(),
             reads_running,
             reads_waiting,
+            rows_unreadable: self.left_out.count(),
             ..Load::default()
         }
     }

@@ -67,6 +67,36 @@ pub struct Manifest {
     pub counts: Counts,
     /// SHA-256, in hex, of all lines between header and manifest, each with `\n` as its end.
     pub sha256: String,
+    /// What the hub has and could not read; not written where there is none.
+    #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
+}
+
+/// Records that are missing in an export, because the hub could not read them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// The first of them, at most 1,000, as `kind id`.
+    pub records: Vec<String>,
+}
+
+impl LeftOut {
+    /// How many records are named; further ones are only counted.
+    const MAX_NAMED: usize = 1_000;
+
+    /// Tells whether nothing is missing.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn add(&mut self, kind: Kind, id: &str) {
+        self.count += 1;
+        if self.records.len() < Self::MAX_NAMED {
+            self.records.push(format!("{} {id}", kind.as_str()));
+        }
+    }
 }
 
 /// How many records of each kind.

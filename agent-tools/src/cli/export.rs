@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use protocol::export::{Checker, Manifest, total};
+use protocol::export::{Checker, LeftOut, Manifest, total};
 use serde_json::json;
 
 use super::{
@@ -24,6 +24,9 @@ It appears under its name when it is complete and checked. Secrets stay sealed.
 Examples:
   knowhub export everything.ndjson
   knowhub export - | gzip > everything.ndjson.gz";
+
+/// How many missing records the note names; the manifest names more.
+const MAX_SHOWN: usize = 10;
 
 /// Save everything the hub knows in one file
 #[derive(Args, Debug)]
@@ -41,8 +44,8 @@ impl Export {
     pub(super) async fn run(self, context: &Context) -> Result<Outcome, Failure> {
         if self.file == Path::new("-") {
             let download = context.hub.export().await?;
-            receive(download, &mut io::stdout().lock(), "stdout").await?;
-            return Ok(Outcome::nothing());
+            let (manifest, _) = receive(download, &mut io::stdout().lock(), "stdout").await?;
+            return Ok(telling(&manifest.left_out, Outcome::nothing()));
         }
         if self.file.exists() && !self.force {
             let name = self.file.display();
@@ -56,11 +59,27 @@ impl Export {
         unfinished.publish(&self.file)?;
         let (records, counts) = (total(&manifest.counts), &manifest.counts);
         let text = format!("Exported {records} records to {name} ({}).", size(bytes));
-        Ok(Outcome::done(
-            text,
-            &json!({ "file": name, "bytes": bytes, "counts": counts, "sha256": manifest.sha256 }),
-        ))
+        let data = json!({
+            "file": name, "bytes": bytes, "counts": counts, "sha256": manifest.sha256,
+            "left_out": manifest.left_out,
+        });
+        Ok(telling(&manifest.left_out, Outcome::done(text, &data)))
     }
+}
+
+/// Adds to the outcome what is missing in the export.
+fn telling(left_out: &LeftOut, outcome: Outcome) -> Outcome {
+    if left_out.is_empty() {
+        return outcome;
+    }
+    let shown = &left_out.records[..left_out.records.len().min(MAX_SHOWN)];
+    let more = if left_out.count > shown.len() as u64 { ", …" } else { "" };
+    let note = format!(
+        "{} records are not in it, because the hub cannot read them: {}{more}",
+        left_out.count,
+        shown.join(", ")
+    );
+    Outcome { note: Some(note), exit_code: 1, ..outcome }
 }
 
 /// Writes the export as it comes, and checks that it is whole.

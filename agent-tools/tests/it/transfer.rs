@@ -4,7 +4,7 @@ use std::fs;
 
 use protocol::{
     ExperienceId, Timestamp,
-    export::{FORMAT, Header, Line, Tombstone, Writer},
+    export::{FORMAT, Header, Kind, Line, Tombstone, Writer},
 };
 use serde_json::json;
 
@@ -15,6 +15,11 @@ use crate::{
 };
 
 fn whole() -> String {
+    without(&[])
+}
+
+/// Returns an export of a hub that cannot read these knowledge records.
+fn without(unreadable: &[&str]) -> String {
     let header = Header {
         knowhub_export: FORMAT,
         store_id: "0f".into(),
@@ -33,6 +38,9 @@ fn whole() -> String {
         reason: String::new(),
     };
     writer.write(&Line::Tombstone(tombstone), &mut out);
+    for id in unreadable {
+        writer.leave_out(Kind::Knowledge, id);
+    }
     writer.finish(&mut out);
     String::from_utf8(out).unwrap()
 }
@@ -42,6 +50,10 @@ fn exporting(call: &str) -> (u16, String) {
         "GET /api/export" => (200, whole()),
         _ => refusal(404, "not_found", "no such route"),
     }
+}
+
+fn with_a_gap(_: &str) -> (u16, String) {
+    (200, without(&["knowledge-20260305-a1b2"]))
 }
 
 fn breaking_off(_: &str) -> (u16, String) {
@@ -96,6 +108,21 @@ async fn an_export_appears_when_it_is_whole() {
     let piped = knowhub(&hub.api, &relay, &["export", "-"]).await;
     assert_eq!(text(&piped.stdout), whole());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_an_export_lacks_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.ndjson");
+    let (hub, relay) = (Hub::start(with_a_gap).await, dead_url().await);
+    for target in [file.to_str().unwrap(), "-"] {
+        let output = knowhub(&hub.api, &relay, &["export", target]).await;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let told = text(&output.stderr);
+        assert!(told.contains("1 records are not in it"), "{told}");
+        assert!(told.contains("knowledge knowledge-20260305-a1b2"), "{told}");
+    }
+    assert!(file.exists(), "what there is, is kept");
 }
 
 #[tokio::test]

@@ -121,8 +121,9 @@ impl Recent {
     pub(crate) fn remember(&self, updates: Vec<Update>) {
         for update in updates {
             let newest = Newest::from(update);
-            let must_wait =
-                |state: &mut State| state.is_full() && state.keeping == Keeping::All && !state.closed;
+            let must_wait = |state: &mut State| {
+                state.is_full() && state.keeping == Keeping::All && !state.closed
+            };
             let mut state = self
                 .room
                 .wait_while(self.state(), must_wait)

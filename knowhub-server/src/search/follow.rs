@@ -42,7 +42,11 @@ pub(super) async fn follow(kind: RecordKind, store: Store, index: Index, stop: C
             }
             Ok(_) => {}
             Err(failure) => {
-                tracing::error!(?kind, error = failure, "the search index does not follow; trying again");
+                tracing::error!(
+                    ?kind,
+                    error = failure,
+                    "the search index does not follow; trying again"
+                );
                 if let Err(err) = index.undo().await {
                     tracing::error!(?kind, error = %chain(&err), "the search index cannot be read");
                 }

@@ -1,10 +1,14 @@
 //! The change sequence: one number for each change of a searchable row, in commit order, without gaps to trip over.
 
-use rusqlite::Connection;
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, Rows};
 
 use super::{
     DeletedRow, Error, Experience, KnowledgeRow, RecordKind, Resource, Store, experiences,
-    knowledge, resources, tombstones,
+    knowledge,
+    left_out::{LeftOut, Table},
+    resources, tombstones,
 };
 
 /// A searchable row as a commit left it.
@@ -53,29 +57,22 @@ pub(crate) struct Identity {
 impl Store {
     /// Lists the changes of rows of this kind after `seq`, deletions included, in their order, at most `limit`.
     ///
-    /// Of a row that changed several times only the last change is there.
+    /// Of a row that changed several times only the last change is there;
+    /// one that cannot be read counts as deleted, so that an index neither waits for it nor finds what it was.
     pub(crate) async fn list_changes_after(
         &self,
         kind: RecordKind,
         seq: i64,
         limit: u32,
     ) -> Result<Vec<Change>, Error> {
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             // One snapshot, or a deletion could slip in between two lists.
             let db = db.unchecked_transaction()?;
-            let mut changes: Vec<Change> = match kind {
-                RecordKind::Experience => {
-                    let rows = experiences::list_after(&db, seq, limit)?.into_iter();
-                    rows.map(|row| Change::Experience(Box::new(row))).collect()
-                }
-                RecordKind::Knowledge => {
-                    let rows = knowledge::list_after(&db, seq, limit)?.into_iter();
-                    rows.map(|row| Change::Knowledge(Box::new(row))).collect()
-                }
-                RecordKind::Resource => {
-                    let rows = resources::list_after(&db, seq, limit)?.into_iter();
-                    rows.map(|row| Change::Resource(Box::new(row))).collect()
-                }
+            let mut changes = match kind {
+                RecordKind::Experience => experiences::list_after(&db, seq, limit, &left_out)?,
+                RecordKind::Knowledge => knowledge::list_after(&db, seq, limit, &left_out)?,
+                RecordKind::Resource => resources::list_after(&db, seq, limit, &left_out)?,
             };
             changes.extend(
                 tombstones::list_after(&db, kind, seq, limit)?.into_iter().map(Change::Deleted),
@@ -86,6 +83,26 @@ impl Store {
         })
         .await
     }
+}
+
+/// Reads changed rows as changes, for [`Store::list_changes_after`].
+pub(super) fn list_changed(
+    mut rows: Rows<'_>,
+    kind: RecordKind,
+    table: &Table,
+    left_out: &LeftOut,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<Change>,
+) -> rusqlite::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    while let Some(row) = rows.next()? {
+        changes.push(match left_out.read(table, row, &read)? {
+            Ok(change) => change,
+            Err(_) => {
+                Change::Deleted(DeletedRow { kind, row: row.get("row")?, seq: row.get("seq")? })
+            }
+        });
+    }
+    Ok(changes)
 }
 
 pub(super) fn identity(db: &Connection) -> rusqlite::Result<Identity> {

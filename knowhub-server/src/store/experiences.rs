@@ -2,7 +2,7 @@
 
 mod delete;
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use protocol::{
     ExperienceId, Timestamp,
@@ -13,7 +13,10 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 use crate::access::Stamp;
 
 use super::{
-    Change, Error, IdempotentRequest, Reader, Store, Written, change::next_seq, idempotency,
+    Change, Error, IdempotentRequest, Reader, RecordKind, Store, Written,
+    change::{list_changed, next_seq},
+    idempotency,
+    left_out::{self, LeftOut},
     resource_names,
 };
 
@@ -94,12 +97,14 @@ impl Store {
         offset: u32,
         limit: u32,
     ) -> Result<Vec<Experience>, Error> {
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let mut statement = db.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM experiences WHERE name = ?1
                  ORDER BY id DESC LIMIT ?2 OFFSET ?3"
             ))?;
-            Ok(statement.query_map((name, limit, offset), read)?.collect::<Result<_, _>>()?)
+            let rows = statement.query((name, limit, offset))?;
+            Ok(left_out.list(&left_out::EXPERIENCES, rows, read)?)
         })
         .await
     }
@@ -110,9 +115,9 @@ impl Reader<'_> {
     pub(crate) fn list_experiences(&self, ids: Vec<i64>) -> Result<Vec<Experience>, Error> {
         let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
         let mut statement = self
-            .0
+            .db
             .prepare_cached(&format!("SELECT {COLUMNS} FROM experiences WHERE id IN rarray(?1)"))?;
-        Ok(statement.query_map([ids], read)?.collect::<Result<_, _>>()?)
+        Ok(self.left_out.list(&left_out::EXPERIENCES, statement.query([ids])?, read)?)
     }
 }
 
@@ -121,12 +126,15 @@ pub(super) fn list_after(
     db: &Connection,
     seq: i64,
     limit: u32,
-) -> rusqlite::Result<Vec<Experience>> {
-    db.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM experiences WHERE seq > ?1 ORDER BY seq LIMIT ?2"
-    ))?
-    .query_map((seq, limit), read)?
-    .collect()
+    left_out: &LeftOut,
+) -> rusqlite::Result<Vec<Change>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS}, id AS row FROM experiences WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+    ))?;
+    let rows = statement.query((seq, limit))?;
+    list_changed(rows, RecordKind::Experience, &left_out::EXPERIENCES, left_out, |row| {
+        Ok(Change::Experience(Box::new(read(row)?)))
+    })
 }
 
 fn find(db: &Connection, id: ExperienceId) -> rusqlite::Result<Option<Experience>> {

@@ -1,5 +1,7 @@
 //! Everything the store holds, from one snapshot, as the records of an export.
 
+use std::sync::Arc;
+
 use protocol::{
     ExperienceId, Timestamp,
     export::{
@@ -9,8 +11,9 @@ use protocol::{
 use rusqlite::{Connection, Row};
 
 use super::{
-    Error, Identity, Store, change, demand, experiences,
+    Error, Identity, LeftOutRow, Store, change, demand, experiences,
     knowledge::{self, unreadable},
+    left_out::{self, LeftOut, Table},
     readers::Readers,
     resources,
 };
@@ -19,25 +22,41 @@ use super::{
 type ReadRecord = fn(&Row<'_>) -> rusqlite::Result<Line>;
 
 /// Every table that is truth, in the order of an export; each is read in an order that its rows alone decide.
-const TABLES: [(&str, ReadRecord); 8] = [
-    ("SELECT * FROM experiences ORDER BY id", |row| Ok(Line::Experience(experience(row)?))),
-    ("SELECT * FROM resources ORDER BY id", |row| Ok(Line::Resource(resource(row)?))),
-    ("SELECT * FROM knowledge ORDER BY id", |row| Ok(Line::Knowledge(knowledge_record(row)?))),
-    ("SELECT * FROM versions ORDER BY kind, id, version", |row| Ok(Line::Version(version(row)?))),
-    ("SELECT * FROM tombstones ORDER BY kind, id", |row| Ok(Line::Tombstone(tombstone(row)?))),
+const TABLES: [(Table, &str, ReadRecord); 8] = [
+    (left_out::EXPERIENCES, "SELECT * FROM experiences ORDER BY id", |row| {
+        Ok(Line::Experience(experience(row)?))
+    }),
+    (left_out::RESOURCES, "SELECT * FROM resources ORDER BY id", |row| {
+        Ok(Line::Resource(resource(row)?))
+    }),
+    (left_out::KNOWLEDGE, "SELECT * FROM knowledge ORDER BY id", |row| {
+        Ok(Line::Knowledge(knowledge_record(row)?))
+    }),
+    (left_out::VERSIONS, "SELECT * FROM versions ORDER BY kind, id, version", |row| {
+        Ok(Line::Version(version(row)?))
+    }),
+    (left_out::TOMBSTONES, "SELECT * FROM tombstones ORDER BY kind, id", |row| {
+        Ok(Line::Tombstone(tombstone(row)?))
+    }),
     (
+        left_out::EVALUATIONS,
         "SELECT * FROM evaluations
          ORDER BY principal, trace_id, knowledge_id, injected_at_sequence",
         |row| Ok(Line::Evaluation(evaluation(row)?)),
     ),
-    ("SELECT * FROM feedback ORDER BY id", |row| Ok(Line::Feedback(feedback(row)?))),
-    ("SELECT * FROM demand ORDER BY kind, wanted", |row| Ok(Line::Demand(demand::from_row(row)?))),
+    (left_out::FEEDBACK, "SELECT * FROM feedback ORDER BY id", |row| {
+        Ok(Line::Feedback(feedback(row)?))
+    }),
+    (left_out::DEMAND, "SELECT * FROM demand ORDER BY kind, wanted", |row| {
+        Ok(Line::Demand(demand::from_row(row)?))
+    }),
 ];
 
 /// The store as it was at one moment, while writers go on.
 pub(crate) struct Snapshot<'a> {
     db: &'a Connection,
     readers: &'a Readers,
+    left_out: &'a LeftOut,
     /// Which store, and how far its change sequence was.
     pub(crate) identity: Identity,
     /// The highest number that an experience has had.
@@ -52,29 +71,39 @@ impl Store {
         &self,
         work: impl FnOnce(&Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let readers = std::sync::Arc::clone(&self.readers);
+        let readers = Arc::clone(&self.readers);
+        let left_out = Arc::clone(&self.left_out);
         self.readers
             .run_apart(move |db| {
                 let db = db.unchecked_transaction()?;
                 let identity = change::identity(&db)?;
                 let last_experience = ExperienceId(last_experience(&db)?);
-                work(&Snapshot { db: &db, readers: &readers, identity, last_experience })
+                work(&Snapshot {
+                    db: &db,
+                    readers: &readers,
+                    left_out: &left_out,
+                    identity,
+                    last_experience,
+                })
             })
             .await
     }
 }
 
 impl Snapshot<'_> {
-    /// Hands every record to `take`, in the order of an export, until it wants no more.
-    pub(crate) fn each_record(&self, mut take: impl FnMut(Line) -> bool) -> Result<(), Error> {
-        for (query, read) in TABLES {
+    /// Hands every record to `take`, in the order of an export, until it wants no more; one that cannot be read by its name.
+    pub(crate) fn each_record(
+        &self,
+        mut take: impl FnMut(Result<Line, LeftOutRow>) -> bool,
+    ) -> Result<(), Error> {
+        for (table, query, read) in TABLES {
             let mut statement = self.db.prepare(query)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 if self.readers.is_closed() {
                     return Err(Error::Closed);
                 }
-                if !take(read(row)?) {
+                if !take(self.left_out.read(&table, row, read)?) {
                     return Ok(());
                 }
             }

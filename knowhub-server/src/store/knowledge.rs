@@ -17,7 +17,10 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Type, ty
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Change, Error, IdempotentRequest, Reader, Store, Written, change::next_seq, idempotency,
+    Change, Error, IdempotentRequest, Reader, RecordKind, Store, Written,
+    change::{list_changed, next_seq},
+    idempotency,
+    left_out::{self, LeftOut},
 };
 
 pub(crate) use change::Edited;
@@ -86,8 +89,8 @@ impl Reader<'_> {
     pub(crate) fn list_knowledge(&self, rows: Vec<i64>) -> Result<Vec<KnowledgeRow>, Error> {
         let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
         let mut statement =
-            self.0.prepare_cached("SELECT * FROM knowledge WHERE row IN rarray(?1)")?;
-        Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
+            self.db.prepare_cached("SELECT * FROM knowledge WHERE row IN rarray(?1)")?;
+        Ok(self.left_out.list(&left_out::KNOWLEDGE, statement.query([rows])?, read)?)
     }
 }
 
@@ -96,10 +99,14 @@ pub(super) fn list_after(
     db: &Connection,
     seq: i64,
     limit: u32,
-) -> rusqlite::Result<Vec<KnowledgeRow>> {
-    db.prepare_cached("SELECT * FROM knowledge WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
-        .query_map((seq, limit), read)?
-        .collect()
+    left_out: &LeftOut,
+) -> rusqlite::Result<Vec<Change>> {
+    let mut statement =
+        db.prepare_cached("SELECT * FROM knowledge WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let rows = statement.query((seq, limit))?;
+    list_changed(rows, RecordKind::Knowledge, &left_out::KNOWLEDGE, left_out, |row| {
+        Ok(Change::Knowledge(Box::new(read(row)?)))
+    })
 }
 
 fn free_id(

@@ -36,7 +36,7 @@ impl Reader<'_> {
         names: Vec<String>,
     ) -> Result<HashMap<String, ResourceName>, Error> {
         let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
-        let mut statement = self.0.prepare_cached(
+        let mut statement = self.db.prepare_cached(
             "SELECT name, experience_count, score_sum, score_count, url
              FROM resource_names WHERE name IN rarray(?1)",
         )?;

@@ -13,9 +13,10 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
 use super::{
     Change, Deletion, Error, Expected, IdempotentRequest, Reader, RecordKind, Store, Written,
-    change::next_seq,
+    change::{list_changed, next_seq},
     idempotency,
     knowledge::unreadable,
+    left_out::{self, LeftOut},
     tombstones::{Dead, insert_tombstone},
     versions,
 };
@@ -159,16 +160,24 @@ impl Reader<'_> {
     pub(crate) fn list_resources(&self, rows: Vec<i64>) -> Result<Vec<Resource>, Error> {
         let rows: Rc<Vec<Value>> = Rc::new(rows.into_iter().map(Value::from).collect());
         let mut statement =
-            self.0.prepare_cached("SELECT * FROM resources WHERE row IN rarray(?1)")?;
-        Ok(statement.query_map([rows], read)?.collect::<Result<_, _>>()?)
+            self.db.prepare_cached("SELECT * FROM resources WHERE row IN rarray(?1)")?;
+        Ok(self.left_out.list(&left_out::RESOURCES, statement.query([rows])?, read)?)
     }
 }
 
 /// Lists the resources that changed after `seq`, in that order, at most `limit`.
-pub(super) fn list_after(db: &Connection, seq: i64, limit: u32) -> rusqlite::Result<Vec<Resource>> {
-    db.prepare_cached("SELECT * FROM resources WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
-        .query_map((seq, limit), read)?
-        .collect()
+pub(super) fn list_after(
+    db: &Connection,
+    seq: i64,
+    limit: u32,
+    left_out: &LeftOut,
+) -> rusqlite::Result<Vec<Change>> {
+    let mut statement =
+        db.prepare_cached("SELECT * FROM resources WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let rows = statement.query((seq, limit))?;
+    list_changed(rows, RecordKind::Resource, &left_out::RESOURCES, left_out, |row| {
+        Ok(Change::Resource(Box::new(read(row)?)))
+    })
 }
 
 fn find(db: &Connection, id: &ResourceId) -> Result<Option<Resource>, Error> {

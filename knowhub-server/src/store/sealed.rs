@@ -34,12 +34,12 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Sealed>, Error> {
         let rows = match place {
-            SealedIn::Resources => {
-                "SELECT id, version, secure_body AS cell FROM resources WHERE secure_body <> ''"
-            }
+            SealedIn::Resources => "SELECT id, version, secure_body AS cell FROM resources",
+            // A record that is no JSON, or whose secret is no text, stops nobody from seeing the others.
             SealedIn::Versions => {
-                "SELECT id, version, json_extract(record, '$.secure_body') AS cell FROM versions
-                 WHERE kind = 'resource' AND json_extract(record, '$.secure_body') <> ''"
+                "SELECT id, version,
+                     CASE WHEN json_valid(record) THEN record ->> '$.secure_body' END AS cell
+                 FROM versions WHERE kind = 'resource'"
             }
         };
         self.read(move |db| {
@@ -47,7 +47,8 @@ impl Store {
             let (after_id, after_version) =
                 after.map(|last| (last.id.as_str().to_owned(), last.version)).unzip();
             let mut statement = db.prepare_cached(&format!(
-                "{rows} AND (?1 IS NULL OR id = ?1 OR (id >= ?2 AND id < ?3))
+                "SELECT * FROM ({rows}) WHERE typeof(cell) = 'text' AND cell <> ''
+                   AND (?1 IS NULL OR id = ?1 OR (id >= ?2 AND id < ?3))
                    AND (id, version) > (coalesce(?4, ''), coalesce(?5, 0))
                  ORDER BY id, version LIMIT ?6"
             ))?;

@@ -1,10 +1,12 @@
 //! What a record said before it was changed or deleted, and the version that a change expects.
 
+use std::sync::Arc;
+
 use protocol::{Timestamp, hub::EarlierVersion};
 use rusqlite::{Connection, OptionalExtension};
 use serde::de::DeserializeOwned;
 
-use super::{Error, Store, knowledge::unreadable, tombstones::RecordKind};
+use super::{Error, Store, knowledge::unreadable, left_out, tombstones::RecordKind};
 
 /// What version a change expects its record to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +117,7 @@ impl Store {
     ) -> Result<(Vec<EarlierVersion<T>>, u64), Error> {
         const MATCHES: &str = "kind = ?1 AND id = ?2 AND (?3 IS NULL OR version = ?3) AND (?4 OR
              version > coalesce((SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2), 0))";
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let snapshot = db.unchecked_transaction()?;
             let (kind, id) = (filter.kind.as_str(), filter.id.as_str());
@@ -123,21 +126,19 @@ impl Store {
                 .prepare_cached(&format!("SELECT count(*) FROM versions WHERE {MATCHES}"))?
                 .query_row(bounds, |row| row.get(0))?;
             let mut statement = snapshot.prepare_cached(&format!(
-                "SELECT record, replaced_at, replaced_by FROM versions WHERE {MATCHES}
+                "SELECT * FROM versions WHERE {MATCHES}
                  ORDER BY version DESC LIMIT ?5 OFFSET ?6"
             ))?;
-            let rows = statement.query_map(
-                (bounds.0, bounds.1, bounds.2, bounds.3, limit, offset),
-                |row| {
-                    Ok(EarlierVersion {
-                        record: serde_json::from_str(&row.get::<_, String>("record")?)
-                            .map_err(unreadable)?,
-                        replaced_at: Timestamp::from_millis(row.get("replaced_at")?),
-                        replaced_by: row.get("replaced_by")?,
-                    })
-                },
-            )?;
-            Ok((rows.collect::<Result<_, _>>()?, total.unsigned_abs()))
+            let rows = statement.query((bounds.0, bounds.1, bounds.2, bounds.3, limit, offset))?;
+            let versions = left_out.list(&left_out::VERSIONS, rows, |row| {
+                Ok(EarlierVersion {
+                    record: serde_json::from_str(&row.get::<_, String>("record")?)
+                        .map_err(unreadable)?,
+                    replaced_at: Timestamp::from_millis(row.get("replaced_at")?),
+                    replaced_by: row.get("replaced_by")?,
+                })
+            })?;
+            Ok((versions, total.unsigned_abs()))
         })
         .await
     }

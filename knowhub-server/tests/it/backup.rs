@@ -83,7 +83,10 @@ async fn a_backup_never_takes_the_place_of_a_store_in_use() {
     let hub = TestHub::start_in(hub.stop().await).await;
     assert_eq!(hub.names("之后").await, ["之后"], "what came after the refusals is on disk");
     let copy = TestHub::start_in(folder).await;
-    assert_eq!((copy.names("之前").await, copy.names("另一个").await), (vec!["之前".into()], vec![]));
+    assert_eq!(
+        (copy.names("之前").await, copy.names("另一个").await),
+        (vec!["之前".into()], vec![])
+    );
     copy.stop().await;
     hub.stop().await;
 }

@@ -27,4 +27,5 @@ mod resource_search;
 mod resource_versions;
 mod resources;
 mod transfer;
+mod unreadable;
 mod vault;

@@ -102,7 +102,11 @@ async fn an_index_that_missed_a_deletion_keeps_no_row_of_what_was_made_anew() {
     hub.post("/api/resource", &json!({ "id": "b", "body": "新" })).await;
     hub.call(Method::DELETE, "/api/resource/a", &[], None).await;
     let folder = hub.stop().await;
-    assert_eq!(number(&folder, "SELECT row FROM tombstones"), indexed, "the one tombstone tells of the row");
+    assert_eq!(
+        number(&folder, "SELECT row FROM tombstones"),
+        indexed,
+        "the one tombstone tells of the row"
+    );
     assert_ne!(number(&folder, "SELECT row FROM resources"), indexed);
 
     let hub = TestHub::start_in(folder).await;

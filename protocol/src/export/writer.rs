@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::{Counts, Header, Kind, Line, Manifest};
+use super::{Counts, Header, Kind, LeftOut, Line, Manifest};
 
 /// Makes the lines of one export, in this order: header, records, manifest.
 #[derive(Clone, Debug)]
 pub struct Writer {
     counts: Counts,
     digest: Sha256,
+    left_out: LeftOut,
 }
 
 impl Writer {
@@ -18,7 +19,7 @@ impl Writer {
     pub fn start(header: &Header, out: &mut Vec<u8>) -> Self {
         write_line(&serde_json::to_string(header).expect("a header is plain JSON"), out);
         let counts = Kind::ALL.into_iter().map(|kind| (kind, 0)).collect();
-        Self { counts, digest: Sha256::new() }
+        Self { counts, digest: Sha256::new(), left_out: LeftOut::default() }
     }
 
     /// Writes a record to `out`; a manifest is none and is left out.
@@ -30,9 +31,15 @@ impl Writer {
         *self.counts.entry(kind).or_default() += 1;
     }
 
+    /// Notes in the manifest that a record is missing, because it cannot be read.
+    pub fn leave_out(&mut self, kind: Kind, id: &str) {
+        self.left_out.add(kind, id);
+    }
+
     /// Writes the manifest to `out`, and returns it.
     pub fn finish(self, out: &mut Vec<u8>) -> Manifest {
-        let manifest = Manifest { counts: self.counts, sha256: hex(self.digest) };
+        let Self { counts, digest, left_out } = self;
+        let manifest = Manifest { counts, sha256: hex(digest), left_out };
         write_line(&Line::Manifest(manifest.clone()).to_json(), out);
         manifest
     }

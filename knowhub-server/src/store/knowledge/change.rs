@@ -12,7 +12,7 @@ use crate::{
     knowledge::{Author, Refusal, item_result},
     store::{
         Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
-        idempotency, versions::keep_version,
+        idempotency, left_out::is_unreadable, versions::keep_version,
     },
 };
 
@@ -104,13 +104,17 @@ pub(super) fn refusable<T>(done: Result<T, Error>) -> Result<Result<T, Refusal>,
     }
 }
 
-/// Finds a record that is about to be changed.
+/// Finds a record that is about to be changed; one that cannot be read is refused, so that it stops no change of others.
 pub(super) fn find_row(db: &Connection, id: &str) -> Result<KnowledgeRow, Error> {
-    let row = db
-        .prepare_cached("SELECT * FROM knowledge WHERE id = ?1")?
-        .query_row([id], read)
-        .optional()?;
-    row.ok_or_else(|| Refusal::Unknown { id: id.to_owned() }.into())
+    let mut statement = db.prepare_cached("SELECT * FROM knowledge WHERE id = ?1")?;
+    match statement.query_row([id], read).optional() {
+        Ok(Some(row)) => Ok(row),
+        Ok(None) => Err(Refusal::Unknown { id: id.to_owned() }.into()),
+        Err(err) if is_unreadable(&err) => {
+            Err(Refusal::State(format!("the stored record {id} cannot be read")).into())
+        }
+        Err(err) => Err(err.into()),
+    }
 }
 
 /// Finds a record that is about to be changed, if it has the version that the caller expects.

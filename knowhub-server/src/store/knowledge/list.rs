@@ -1,10 +1,15 @@
 //! Listing knowledge records by what they are labeled with.
 
+use std::sync::Arc;
+
 use protocol::hub::{Knowledge, KnowledgeStatus};
 use rusqlite::{Connection, named_params};
 
 use super::{json, read};
-use crate::store::{Error, Store};
+use crate::store::{
+    Error, Store,
+    left_out::{self, LeftOut},
+};
 
 /// Which records a list holds; an empty list in here asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,10 +47,11 @@ impl Store {
         offset: u32,
         limit: u32,
     ) -> Result<(Vec<Knowledge>, u64), Error> {
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             // One transaction, so that the count is that of the list.
             let tx = db.unchecked_transaction()?;
-            let listed = (list(&tx, &filter, offset, limit)?, count(&tx, &filter)?);
+            let listed = (list(&tx, &filter, offset, limit, &left_out)?, count(&tx, &filter)?);
             tx.commit()?;
             Ok(listed)
         })
@@ -58,12 +64,12 @@ fn list(
     filter: &KnowledgeFilter,
     offset: u32,
     limit: u32,
+    left_out: &LeftOut,
 ) -> rusqlite::Result<Vec<Knowledge>> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT * FROM knowledge {WHERE} ORDER BY row DESC LIMIT :limit OFFSET :offset"
     ))?;
-    let rows = statement.query_map(
-        named_params! {
+    let rows = statement.query(named_params! {
             ":statuses": json(&filter.statuses),
             ":owners": json(&filter.owners),
             ":scopes": json(&filter.scopes),
@@ -71,10 +77,8 @@ fn list(
             ":tags": json(&filter.tags),
             ":limit": limit,
             ":offset": offset,
-        },
-        |row| Ok(read(row)?.record),
-    )?;
-    rows.collect()
+    })?;
+    left_out.list(&left_out::KNOWLEDGE, rows, |row| Ok(read(row)?.record))
 }
 
 fn count(db: &Connection, filter: &KnowledgeFilter) -> rusqlite::Result<u64> {

@@ -1,8 +1,10 @@
 //! Listing resources by prefix and type.
 
+use std::sync::Arc;
+
 use protocol::{ResourceId, hub::ContentType};
 
-use super::{Error, Resource, Store, read, tree::below, type_name};
+use super::{Error, Resource, Store, left_out, read, tree::below, type_name};
 
 /// Which resources a list has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,7 @@ impl Store {
         offset: u32,
         limit: u32,
     ) -> Result<(Vec<Resource>, u64), Error> {
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let snapshot = db.unchecked_transaction()?;
             let prefix = filter.prefix.as_ref().map(ResourceId::as_str);
@@ -41,9 +44,10 @@ impl Store {
             let mut statement = snapshot.prepare_cached(&format!(
                 "SELECT {SHORTENED} FROM resources WHERE {MATCHES} ORDER BY id LIMIT ?5 OFFSET ?6"
             ))?;
-            let rows = statement
-                .query_map((bounds.0, &bounds.1, &bounds.2, &bounds.3, limit, offset), read)?;
-            Ok((rows.collect::<Result<_, _>>()?, total.unsigned_abs()))
+            let rows =
+                statement.query((bounds.0, &bounds.1, &bounds.2, &bounds.3, limit, offset))?;
+            let resources = left_out.list(&left_out::RESOURCES, rows, read)?;
+            Ok((resources, total.unsigned_abs()))
         })
         .await
     }

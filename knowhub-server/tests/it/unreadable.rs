@@ -1,0 +1,147 @@
+//! A stored row that cannot be read is left out and told, and stops nothing else.
+
+use std::fs;
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Method, Request, StatusCode},
+};
+use protocol::export::{Checker, Manifest};
+use serde_json::{Value, json};
+
+use crate::harness::{TestHub, strings, until};
+
+/// A hub in which one row of each kind cannot be read; the index has none of its rows yet.
+struct Damaged {
+    hub: TestHub,
+    /// The knowledge record that cannot be read; both others relate to it.
+    bad: String,
+    others: [String; 2],
+}
+
+async fn damaged() -> Damaged {
+    let hub = TestHub::start().await;
+    for task in ["提取表格，坏", "提取表格，好"] {
+        hub.add_experience(json!({ "task": task })).await;
+    }
+    let mut ids = Vec::new();
+    for task in ["提取表格，坏", "提取表格，好", "提取表格，很好"] {
+        ids.push(hub.add_knowledge(json!({ "task": task })).await);
+    }
+    let [bad, good, better] = <[String; 3]>::try_from(ids).unwrap();
+    for id in [&good, &better] {
+        let relation = json!({ "type": "complement", "target": bad });
+        let answer = hub.post(&format!("/api/knowledge/{id}/relationships"), &relation).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    for (id, body) in [("bad", "表格"), ("good", "表"), ("good", "表格"), ("good", "提取表格")]
+    {
+        hub.post("/api/resource", &json!({ "id": id, "body": body })).await;
+    }
+    let folder = hub.stop().await;
+
+    let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for sql in [
+        "UPDATE experiences SET task = CAST(x'ff' AS TEXT) WHERE id = 1".to_owned(),
+        format!("UPDATE knowledge SET eval = '{{\"helpful_history\":{deep}}}' WHERE row = 1"),
+        format!("UPDATE resources SET metadata = '{{\"a\":{deep}}}' WHERE id = 'bad'"),
+        "UPDATE versions SET record = 'no JSON' WHERE id = 'good' AND version = 1".to_owned(),
+    ] {
+        assert_eq!(db.execute(&sql, []).unwrap(), 1, "{sql}");
+    }
+    drop(db);
+    fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
+    Damaged { hub: TestHub::start_in(folder).await, bad, others: [good, better] }
+}
+
+#[tokio::test]
+async fn searches_and_lists_go_on_without_it() {
+    let Damaged { hub, mut others, .. } = damaged().await;
+    let found = hub.find("/api/search", &[("q", "提取")]).await.body;
+    assert_eq!(found["results"][0]["relevant_experiences"].as_array().unwrap().len(), 1, "{found}");
+    let mut ids = hub.ids("提取").await;
+    ids.sort();
+    others.sort();
+    assert_eq!(ids, others);
+    let found = hub.find("/api/resource", &[("q", "表格")]).await.body;
+    assert_eq!(strings(&found["results"], "id"), ["good"]);
+
+    let listed = hub.get("/api/knowledge").await.body;
+    assert_eq!(strings(&listed["results"], "id").len(), 2, "{listed}");
+    let listed = hub.get("/api/resource").await.body;
+    assert_eq!(strings(&listed["results"], "id"), ["good"]);
+    let shown = hub.get("/api/resource/pymupdf").await.body;
+    assert_eq!(shown["experiences"].as_array().unwrap().len(), 1, "{shown}");
+    let versions = hub.get("/api/versions/resource/good").await.body;
+    assert_eq!(versions["results"].as_array().unwrap().len(), 1, "{versions}");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn an_export_names_it() {
+    let Damaged { hub, bad, .. } = damaged().await;
+    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
+    let export = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let mut checker = Checker::default();
+    checker.push(&export).unwrap();
+    let (_, Manifest { left_out, .. }) = checker.finish().unwrap();
+    let expected = [
+        "experience 1".to_owned(),
+        "resource bad".to_owned(),
+        format!("knowledge {bad}"),
+        "version resource good 1".to_owned(),
+    ];
+    assert_eq!((left_out.count, &left_out.records[..]), (4, &expected[..]));
+
+    let page = hub.raw(Request::get("/metrics").body(Body::empty()).unwrap()).await;
+    let page = to_bytes(page.into_body(), usize::MAX).await.unwrap();
+    let page = String::from_utf8(page.to_vec()).unwrap();
+    assert!(page.contains("\nknowhub_store_rows_unreadable 4\n"), "{page}");
+
+    let other = TestHub::start().await;
+    let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
+    let report = other.send(request.body(Body::from(export)).unwrap()).await;
+    assert_eq!(report.status, StatusCode::OK, "what is there can be imported: {report:?}");
+    other.stop().await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn others_can_be_changed_and_deleted() {
+    let Damaged { hub, bad, others: [good, better] } = damaged().await;
+    let batch = json!([bad, good]);
+    let answer = hub.post("/api/knowledge/batch_delete", &batch).await;
+    let done: Vec<&Value> =
+        answer.body["results"].as_array().unwrap().iter().map(|item| &item["ok"]).collect();
+    assert_eq!(done, [false, true], "{answer:?}");
+    let path = format!("/api/knowledge/{better}");
+    let answer = hub.call(Method::DELETE, &path, &[], None).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let answer = hub.post("/api/reseal", &json!({})).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+
+    hub.add_knowledge(json!({ "task": "清理C盘空间" })).await;
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(hub.ids("C盘").await.len(), 1);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn what_becomes_unreadable_is_no_longer_found_and_stops_no_later_row() {
+    let hub = TestHub::start().await;
+    hub.add_knowledge(json!({ "task": "提取表格" })).await;
+    let folder = hub.stop().await;
+    let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
+    let changed = "UPDATE knowledge SET eval = '[', seq = (SELECT last_seq + 1 FROM store)";
+    assert_eq!(db.execute(changed, []).unwrap(), 1);
+    db.execute("UPDATE store SET last_seq = last_seq + 1", []).unwrap();
+    drop(db);
+
+    let hub = TestHub::start_in(folder).await;
+    assert_eq!(hub.ids("表格").await, [""; 0]);
+    let id = hub.add_knowledge(json!({ "task": "提取图片" })).await;
+    until(async || hub.get("/readyz").await.status == StatusCode::OK).await;
+    assert_eq!(hub.ids("提取").await, [id]);
+    hub.stop().await;
+}
