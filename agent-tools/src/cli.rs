@@ -52,7 +52,7 @@ Examples:
   knowhub ask \"How do I extract tables from a paper's PDF?\"
   knowhub ask \"怎么从论文 PDF 里提取表格？\" --json
   knowhub experience add --name pymupdf --task \"extract tables\" --score 4
-  knowhub experience show [experience-7]
+  knowhub experience show \"[experience-7]\"
   knowhub upload notes.jsonl --finalize
   knowhub demand
   knowhub export everything.ndjson
@@ -210,6 +210,9 @@ mod tests {
                 examples.contains(&format!("{name} ")) || examples.contains(&format!("{name}\n")),
                 "{name}: {help}"
             );
+            // A line that clap has to break is no command to copy.
+            let long = help.lines().find(|line| line.chars().count() > 100);
+            assert_eq!(long, None, "{name}");
         });
     }
 

@@ -44,7 +44,7 @@ every line is checked before the first is sent, and sending the file again chang
 
 Examples:
   knowhub content add pymupdf/find-tables tables.md --sort-order 1
-  pandoc paper.tex -t gfm | knowhub content add attention-paper - --title \"Attention Is All You Need\"
+  pandoc paper.tex -t gfm | knowhub content add attention-paper -
   knowhub content add --file chapters.jsonl";
 
 /// Store a Markdown file as a node, or a file of nodes
@@ -101,7 +101,7 @@ impl Show {
 }
 
 fn text(node: &hub::Content) -> String {
-    let mut text = format!("{STRONG}{}{STRONG:#} [resource:{}]", printable(&node.title), node.id);
+    let mut text = head(&node.title, &node.id);
     // Writing to a string cannot fail.
     let _ = write!(text, "\n\n{}\n", printable(node.body.trim_end()));
     if node.expired {
@@ -119,6 +119,14 @@ fn text(node: &hub::Content) -> String {
         let _ = write!(text, "\n  {id}  {}", printable(title));
     }
     text
+}
+
+/// Returns the line that a node or resource is shown under.
+pub(super) fn head(title: &str, id: &ResourceId) -> String {
+    if title.is_empty() {
+        return format!("[resource:{id}]");
+    }
+    format!("{STRONG}{}{STRONG:#} [resource:{id}]", printable(title))
 }
 
 impl Add {

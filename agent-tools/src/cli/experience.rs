@@ -125,7 +125,7 @@ pub(super) struct Search {
 const SHOW_EXAMPLES: &str = "\
 Examples:
   knowhub experience show 7
-  knowhub experience show [experience-7] --json | jq -r .tips";
+  knowhub experience show \"[experience-7]\" --json | jq -r .tips";
 
 /// Show one experience with all it says
 #[derive(Args, Debug)]

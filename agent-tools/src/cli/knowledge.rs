@@ -21,7 +21,7 @@ pub(super) enum Knowledge {
 const EXAMPLES: &str = "\
 Examples:
   knowhub knowledge show knowledge-20260309-215835-a699
-  knowhub knowledge show [knowledge-20260309-215835-a699] --json | jq .eval";
+  knowhub knowledge show \"[knowledge-20260309-215835-a699]\" --json | jq .eval";
 
 /// Show one record with all it says
 #[derive(Args, Debug)]

@@ -13,6 +13,7 @@ use protocol::{
 
 use super::{
     Failure, Outcome, cited,
+    content::head,
     experience::{experience, rating},
     outcome::{STRONG, printable},
     paging::{self, PagingArgs},
@@ -142,8 +143,7 @@ fn text(found: &ResourceReading) -> String {
 
 fn resource(resource: &hub::Resource) -> String {
     let hub::Resource { id, title, body, secure_body, content_type, metadata, .. } = resource;
-    let title = printable(title);
-    let mut text = format!("{STRONG}{title}{STRONG:#} [resource:{id}] ({})", content_type.as_str());
+    let mut text = format!("{} ({})", head(title, id), content_type.as_str());
     // Writing to a string cannot fail.
     if !body.is_empty() {
         let _ = write!(text, "\n\n{}\n", printable(body.trim_end()));

@@ -23,8 +23,9 @@ Where there is a secret already, the org's key must stand in KNOWHUB_ORG_KEY.
 
 Examples:
   knowhub resource put pymupdf --title PyMuPDF --body overview.md
-  pass show acme/site | knowhub resource put acme/site --title \"The site\" --type credential --secret -
-  knowhub resource put acme/cookie --type cookie --secret cookie.txt --meta expires_at=2026-12-31T00:00:00Z";
+  pass show acme/site | knowhub resource put acme/site --type credential --secret -
+  knowhub resource put acme/cookie --type cookie --secret cookie.txt \\
+      --meta expires_at=2026-12-31T00:00:00Z";
 
 /// Store a resource, with a secret or without
 #[derive(Args, Debug)]
