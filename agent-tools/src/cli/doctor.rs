@@ -26,6 +26,9 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Doctor {}
 
+/// The verdict on a service that does not answer.
+const MISSING: &str = "missing";
+
 /// What is known of one service.
 #[derive(Debug, Serialize)]
 struct Finding {
@@ -37,6 +40,8 @@ struct Finding {
     /// `default`, `environment` or `flag`.
     origin: &'static str,
     ok: bool,
+    /// `ok`, or in one word what is wrong.
+    verdict: &'static str,
     /// What is wrong; `None` when nothing is.
     problem: Option<String>,
     /// What to do; `None` when nothing is wrong.
@@ -44,17 +49,18 @@ struct Finding {
 }
 
 impl Finding {
-    /// Concludes from `problem` whether the service is there; `hint` says what to do if not.
+    /// Concludes from `problem`, in one word and in whole, whether the service is well; `hint` says what to do if not.
     fn new(
         service: &'static str,
         address: String,
         (setting, origin): (&'static str, Origin),
-        problem: Option<String>,
+        problem: Option<(&'static str, String)>,
         hint: &'static str,
     ) -> Self {
         let ok = problem.is_none();
         let hint = (!ok).then_some(hint);
-        Self { service, address, setting, origin: origin.name(), ok, problem, hint }
+        let (verdict, problem) = problem.map_or(("ok", None), |(word, text)| (word, Some(text)));
+        Self { service, address, setting, origin: origin.name(), ok, verdict, problem, hint }
     }
 }
 
@@ -70,11 +76,14 @@ impl Doctor {
             Ok(_) => Some("is not online".to_owned()),
             Err(_) => Some("cannot be seen without the relay".to_owned()),
         };
-        let hub_hint = match &hub {
-            Err(Error::Unready { .. }) => {
-                "wait until its search index is built; its log and /readyz tell how it goes"
+        let hub = hub.err();
+        let (hub_verdict, hub_hint) = match (&hub, hub.as_ref().and_then(access_hint)) {
+            (_, Some(hint)) => ("refused", hint),
+            (Some(Error::Unready { .. }), _) => {
+                ("unready", "wait until its search index is built; its log tells how it goes")
             }
-            hub => hub.as_ref().err().and_then(access_hint).unwrap_or(
+            _ => (
+                MISSING,
                 "run `make up` or start knowhub-server, or set KNOWHUB_API (or --api) to where it is",
             ),
         };
@@ -83,21 +92,21 @@ impl Doctor {
                 "relay",
                 context.relay.url.clone(),
                 ("IM_URL", origins.im_url),
-                contacts.err().map(told),
+                contacts.err().map(|err| (MISSING, told(err))),
                 "run `make up` or start im-server, or set IM_URL (or --im-url) to where it is",
             ),
             Finding::new(
                 "hub",
                 context.hub.api().to_string(),
                 ("KNOWHUB_API", origins.api),
-                hub.err().map(told),
+                hub.map(|err| (hub_verdict, told(err))),
                 hub_hint,
             ),
             Finding::new(
                 "librarian",
                 context.librarian.to_string(),
                 ("LIBRARIAN_CONTACT_ID", origins.librarian),
-                librarian,
+                librarian.map(|problem| (MISSING, problem)),
                 "run `make up` or start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search",
             ),
         ])
@@ -119,12 +128,10 @@ fn report(findings: &[Finding]) -> Outcome {
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { service, address, setting, origin, problem, hint, .. } = finding;
-    let verdict = match problem {
-        None => format!("{GOOD}ok{GOOD:#}     "),
-        Some(_) => format!("{BAD}missing{BAD:#}"),
-    };
-    let mut line = format!("{verdict}  {service:9}  {address}  ({setting}, {origin})");
+    let Finding { service, address, setting, origin, verdict, problem, hint, ok } = finding;
+    let style = if *ok { GOOD } else { BAD };
+    let mut line =
+        format!("{style}{verdict:7}{style:#}  {service:9}  {address}  ({setting}, {origin})");
     // Writing to a string cannot fail.
     if let Some(problem) = problem {
         let _ = write!(line, "\n         {}", printable(problem));

@@ -10,7 +10,7 @@ use protocol::im::Recipient;
 use tokio::process::Command;
 
 use crate::{
-    scripted_hub::{Hub, refusal, with_records},
+    scripted_hub::{Hub, Script, refusal, with_records},
     scripted_relay::{Relay, dead_url, reply},
 };
 
@@ -294,6 +294,30 @@ async fn doctor_tells_what_is_missing() {
         "#]],
         &expect![""],
     );
+}
+
+#[tokio::test]
+async fn doctor_tells_a_hub_that_is_there_from_one_that_can_be_used() {
+    let relay = dead_url().await;
+    for (script, word, hint) in [
+        (
+            (|_| (503, r#"{"status":"unready","reason":"building the index"}"#.to_owned()))
+                as Script,
+            "unready  hub",
+            "hint: wait until its search index is built",
+        ),
+        (
+            |_| refusal(401, "unauthorized", "this hub asks for a token"),
+            "refused  hub",
+            "hint: set KNOWHUB_TOKEN",
+        ),
+    ] {
+        let hub = Hub::start(script).await;
+        let output = knowhub(&hub.api, &relay, &["doctor"]).await;
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.contains(word) && told.contains(hint), "{told}");
+        assert_eq!(output.status.code(), Some(3));
+    }
 }
 
 #[tokio::test]
