@@ -94,7 +94,7 @@ async fn without_a_relay_items_go_to_the_hub_under_keys_of_their_own() {
     let hub = Hub::start(with_records).await;
     let context = context(&hub, config(dead_url().await));
     let items = Items {
-        resources: vec![json!({"id": "pymupdf/tables", "body": "b"})],
+        resources: vec![json!({"id": "pymupdf/tables", "body": "b", "on_behalf_of": "somebody"})],
         tools: vec![json!({"name": "x", "category": "y"})],
         ..notes(2)
     };
@@ -107,6 +107,7 @@ async fn without_a_relay_items_go_to_the_hub_under_keys_of_their_own() {
     assert!(uploaded.to_string().contains("\n- tools[0]: the hub keeps no tools of their own"));
     let asked = hub.asked();
     assert_eq!(asked[2].call, "POST /api/resource");
+    assert!(asked[2].body.get("on_behalf_of").is_none(), "{}", asked[2].body);
     let keys: Vec<_> = asked
         .iter()
         .map(|asked| asked.headers["idempotency-key"].to_str().unwrap().to_owned())
