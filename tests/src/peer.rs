@@ -45,7 +45,7 @@ impl ChatPeer {
 
 /// A server under uvicorn on a free port; killed when dropped.
 pub(crate) struct Uvicorn {
-    _child: Child,
+    child: Child,
     /// Where it listens.
     pub(crate) addr: SocketAddr,
 }
@@ -74,6 +74,11 @@ impl Uvicorn {
         let addr = announced.await.context("did not start in time")??;
         // What it says later is of no use, but must not fill its pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok(Self { _child: child, addr })
+        Ok(Self { child, addr })
+    }
+
+    /// Returns its process.
+    pub(crate) fn id(&self) -> Result<u32> {
+        self.child.id().context("it has ended")
     }
 }

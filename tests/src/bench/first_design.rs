@@ -42,6 +42,11 @@ impl FirstDesign {
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
+
+    /// Returns its process.
+    pub fn id(&self) -> Result<u32> {
+        self.0.id()
+    }
 }
 
 fn load(

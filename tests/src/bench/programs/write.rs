@@ -17,7 +17,7 @@ use serde_json::json;
 use tests::bench::{
     client::Client,
     corpus::{Corpus, Language},
-    figures::Latencies,
+    figures::{Latencies, processor_seconds},
     first_design::FirstDesign,
     load::{report, start_filled_hub},
 };
@@ -56,6 +56,8 @@ const READ_PERIOD: Duration = Duration::from_millis(50);
 /// What one server did.
 struct Measured {
     writes_per_second: f64,
+    /// The server's processor time, searches included.
+    processor_ms_per_write: f64,
     writes: Latencies,
     reads: Latencies,
 }
@@ -65,37 +67,45 @@ async fn main() -> Result<()> {
     let options = Options::parse();
     let corpus = Arc::new(Corpus::default());
     let folder = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
-    println!("| server | durable reports a second | report p50 | p99 | search p50 | p99 |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| server | durable reports a second | report p50 | p99 | search p50 | p99 | processor per report |"
+    );
+    println!("|---|---|---|---|---|---|---|");
     let hub = start_filled_hub(folder.path(), &corpus, options.rows).await?;
-    show("hub", &measure(hub.addr(), &corpus, &options).await?);
+    show("hub", &measure(hub.addr(), hub.id()?, &corpus, &options).await?);
     drop(hub);
     if !options.no_peer
         && let Some(peer) = FirstDesign::start(folder.path(), &corpus, options.rows).await?
     {
-        show("first design", &measure(peer.addr(), &corpus, &options).await?);
+        show("first design", &measure(peer.addr(), peer.id()?, &corpus, &options).await?);
     }
     Ok(())
 }
 
 fn show(server: &str, measured: &Measured) {
-    let Measured { writes_per_second, writes, reads } = measured;
+    let Measured { writes_per_second, processor_ms_per_write, writes, reads } = measured;
     let [write_p50, write_p99] = [50.0, 99.0].map(|percent| writes.percentile_ms(percent));
     let [read_p50, read_p99] = [50.0, 99.0].map(|percent| reads.percentile_ms(percent));
     println!(
-        "| {server} | {writes_per_second:.0} | {write_p50:.1} ms | {write_p99:.1} ms | {read_p50:.1} ms | {read_p99:.1} ms |"
+        "| {server} | {writes_per_second:.0} | {write_p50:.1} ms | {write_p99:.1} ms | {read_p50:.1} ms | {read_p99:.1} ms | {processor_ms_per_write:.2} ms |"
     );
     println!(
         "{}",
         json!({
             "server": server, "writes_per_second": writes_per_second, "write_p50_ms": write_p50,
             "write_p99_ms": write_p99, "reads": reads.count(), "read_p50_ms": read_p50,
-            "read_p99_ms": read_p99,
+            "read_p99_ms": read_p99, "processor_ms_per_write": processor_ms_per_write,
         })
     );
 }
 
-async fn measure(addr: SocketAddr, corpus: &Arc<Corpus>, options: &Options) -> Result<Measured> {
+async fn measure(
+    addr: SocketAddr,
+    process: u32,
+    corpus: &Arc<Corpus>,
+    options: &Options,
+) -> Result<Measured> {
+    let processor_before = processor_seconds(process)?;
     let next = Arc::new(AtomicU64::new(options.rows));
     let started = Instant::now();
     let end = started + Duration::from_secs(options.seconds);
@@ -114,7 +124,13 @@ async fn measure(addr: SocketAddr, corpus: &Arc<Corpus>, options: &Options) -> R
     while let Some(ended) = readers.join_next().await {
         searched.extend(ended??);
     }
-    Ok(Measured { writes_per_second, writes: reported, reads: searched })
+    let processor_ms = (processor_seconds(process)? - processor_before) * 1e3;
+    Ok(Measured {
+        writes_per_second,
+        processor_ms_per_write: processor_ms / reported.count() as f64,
+        writes: reported,
+        reads: searched,
+    })
 }
 
 async fn write_until(
