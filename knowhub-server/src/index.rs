@@ -32,10 +32,10 @@ pub(crate) use query::{Match, Query};
 pub(crate) use recent::Recent;
 pub(crate) use statistics::Frequencies;
 pub(crate) use tokenizers::Grams;
+pub(crate) use view::View;
 
 use crate::{blocking, store::Identity};
 use fields::Fields;
-use view::View;
 use writer::Writer;
 
 /// Why the index failed; the rows in the store are not affected.
@@ -165,14 +165,22 @@ impl Index {
         &self.shared.recent
     }
 
-    /// Shows searches the segments that the engine merged since the last commit: each term costs a look into every segment.
-    pub(crate) async fn show_merged(&self) -> Result<(), Error> {
+    /// Makes searches cheaper while nothing comes in: shows them what the engine merged, and has it merge more.
+    ///
+    /// Each term of a query costs a look into every segment.
+    pub(crate) async fn settle(&self) -> Result<(), Error> {
         self.off_thread(|shared| {
-            let shown = shared.committed().searcher.segment_readers().len();
-            if shared.index.searchable_segment_metas()?.len() == shown {
-                return Ok(());
+            let segments = shared.index.searchable_segment_metas()?;
+            if segments.len() != shared.committed().searcher.segment_readers().len() {
+                shared.show(disk::progress(&shared.index)?)?;
             }
-            shared.show(disk::progress(&shared.index)?)
+            if segments.len() > 1 {
+                shared.with_writer(|writer| {
+                    writer.merge_at_rest(segments);
+                    Ok(())
+                })?;
+            }
+            Ok(())
         })
         .await
     }
@@ -220,34 +228,16 @@ impl Index {
         }
     }
 
-    /// Returns the best `limit` hits of each query, best first, among equals the newest.
+    /// Returns what a search sees, with these tokens counted: all that its queries have.
     ///
     /// Fails while rows are missing here: an answer from a part would look complete.
-    pub(crate) fn search(&self, queries: &[(Query, usize)]) -> Result<Vec<Vec<Hit>>, Error> {
-        let view = self.shared.view()?;
-        let statistics = view.statistics(queries.iter().flat_map(|(query, _)| &query.tokens))?;
-        queries.iter().map(|(query, limit)| view.search(query, *limit, &statistics)).collect()
-    }
-
-    /// Returns the best `limit` hits of each group, best first, among equals the newest.
-    pub(crate) fn search_groups(
+    pub(crate) fn view<'t>(
         &self,
-        query: &Query,
-        groups: &[u64],
-        limit: usize,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        let view = self.shared.view()?;
-        view.search_groups(query, groups, limit, &view.statistics(&query.tokens)?)
-    }
-
-    /// Returns how many rows match.
-    pub(crate) fn count(&self, query: &Query) -> Result<u64, Error> {
-        self.shared.view()?.count(query)
-    }
-
-    /// Returns in how many rows each token stands.
-    pub(crate) fn frequencies(&self, tokens: &[String]) -> Result<Frequencies, Error> {
-        Ok(self.shared.view()?.statistics(tokens)?.frequencies().clone())
+        tokens: impl IntoIterator<Item = &'t String>,
+    ) -> Result<View<'_>, Error> {
+        let shared = &self.shared;
+        let newest = shared.recent.snapshot().ok_or(Error::Building)?;
+        View::new(&shared.fields, newest, shared.committed(), tokens)
     }
 
     async fn off_thread<T: Send + 'static>(
@@ -265,11 +255,6 @@ impl Shared {
     }
 
     /// Returns what a search sees, unless rows are missing.
-    fn view(&self) -> Result<View<'_>, Error> {
-        let newest = self.recent.snapshot().ok_or(Error::Building)?;
-        Ok(View::new(&self.fields, newest, self.committed()))
-    }
-
     /// Shows searches the last commit, and lets go of its rows in memory.
     fn show(&self, progress: Option<disk::Progress>) -> Result<(), Error> {
         let progress = progress.unwrap_or_else(|| disk::Progress::new(&self.store_id, 0, 0));

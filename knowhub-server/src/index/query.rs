@@ -1,14 +1,12 @@
 //! What is asked of an index, and how it is looked up on disk and in memory.
 
-use std::sync::Arc;
-
 use tantivy::{
     Term,
     query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, TermQuery, TermSetQuery},
     schema::IndexRecordOption,
 };
 
-use super::{Error, Frequencies, Hit, fields::Fields, recent::Entry, statistics::Statistics};
+use super::{Frequencies, fields::Fields, recent::Entry, statistics::Column};
 use crate::text::Folded;
 
 /// How many different tokens of a query rank; of a longer query the most common ones lose.
@@ -94,38 +92,22 @@ impl Query {
         BooleanQuery::new(clauses)
     }
 
-    /// Tells whether a row in memory matches.
-    pub(super) fn matches(&self, entry: &Entry) -> bool {
-        let has = |token: &String| entry.count(token) > 0;
-        self.has_labels(entry)
-            && match &self.matching {
-                Match::AnyToken => self.tokens.iter().any(has),
-                Match::AllTokens => !self.tokens.is_empty() && self.tokens.iter().all(has),
-                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
-                Match::Labels => true,
+    /// Tells whether the row at this place in memory matches; `columns` are those of the query's tokens.
+    pub(super) fn matches(&self, at: usize, entry: &Entry, columns: &[Column<'_>]) -> bool {
+        // What costs least goes first, since most rows do not match.
+        let has_tokens = match self.matching {
+            Match::AnyToken => columns.iter().any(|column| column.is_in(at)),
+            Match::AllTokens => {
+                !columns.is_empty() && columns.iter().all(|column| column.is_in(at))
             }
-    }
-
-    /// Returns the rows in memory that match, with the scores they would have on disk.
-    pub(super) fn score_recent(
-        &self,
-        recent: &[Arc<Entry>],
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        if recent.is_empty() {
-            return Ok(Vec::new());
-        }
-        let weights = statistics.weights(&self.tokens)?;
-        let hits = recent.iter().filter(|entry| self.matches(entry)).map(|entry| {
-            let counts = self.tokens.iter().map(|token| entry.count(token));
-            let score = counts
-                .zip(&weights)
-                .filter(|(count, _)| *count > 0)
-                .map(|(count, weight)| weight.score(entry.length_of_words(), count))
-                .sum();
-            Hit { row: entry.row, seq: entry.seq, score }
-        });
-        Ok(hits.collect())
+            Match::AllWords(_) | Match::Labels => true,
+        };
+        has_tokens
+            && self.has_labels(entry)
+            && match &self.matching {
+                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
+                _ => true,
+            }
     }
 
     fn has_labels(&self, entry: &Entry) -> bool {

@@ -1,8 +1,9 @@
 //! Changes that are not on disk yet: a short list in memory, searched from end to end.
 
 use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock},
+    collections::HashSet,
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock},
 };
 
 use tokio::sync::Notify;
@@ -11,7 +12,7 @@ use super::{Doc, Update};
 use crate::text::{Folded, tokens};
 
 /// How many rows make a commit due.
-const COMMIT_ROWS: usize = 2_000;
+const COMMIT_ROWS: usize = 4_000;
 
 /// How many rows wait in memory at most.
 ///
@@ -231,9 +232,34 @@ pub(super) struct Entry {
 
 /// A row's texts, split and folded.
 struct Split {
-    counts: HashMap<String, u32>,
+    /// How often each token stands there, by [`hash`], in that order.
+    counts: Vec<(u64, u32)>,
     length_of_words: u32,
     folded: Vec<Folded>,
+}
+
+/// A token, prepared to be looked up in many rows.
+pub(super) enum Sought {
+    /// A word or a bigram, by its hash.
+    Token(u64),
+    /// A single CJK character.
+    Character(Folded),
+}
+
+impl Sought {
+    pub(super) fn new(token: &str) -> Self {
+        if super::fields::is_character(token) {
+            Self::Character(Folded::new(token))
+        } else {
+            Self::Token(hash(token))
+        }
+    }
+}
+
+/// Two tokens of one hash are taken for the same; the key, drawn anew in each process, keeps anybody from aiming at that.
+fn hash(token: &str) -> u64 {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.hash_one(token)
 }
 
 impl Entry {
@@ -255,12 +281,14 @@ impl Entry {
     }
 
     /// Returns how often a token stands in the row; for a single CJK character, whether it does.
-    pub(super) fn count(&self, token: &str) -> u32 {
-        if super::fields::is_character(token) {
-            let word = Folded::new(token);
-            return u32::from(self.contains(&word));
+    pub(super) fn count(&self, token: &Sought) -> u32 {
+        let counts = &self.split().counts;
+        match token {
+            Sought::Character(character) => u32::from(self.contains(character)),
+            Sought::Token(hash) => {
+                counts.binary_search_by_key(hash, |(hash, _)| *hash).map_or(0, |at| counts[at].1)
+            }
         }
-        self.split().counts.get(token).copied().unwrap_or(0)
     }
 
     pub(super) fn contains(&self, word: &Folded) -> bool {
@@ -278,12 +306,15 @@ impl Entry {
 
 impl Split {
     fn new(texts: &[String]) -> Self {
-        let mut counts = HashMap::new();
-        let mut length_of_words = 0;
-        for token in texts.iter().flat_map(|text| tokens(text)) {
-            *counts.entry(token).or_insert(0) += 1;
-            length_of_words += 1;
-        }
+        let tokens = texts.iter().flat_map(|text| tokens(text));
+        let mut counts: Vec<(u64, u32)> = tokens.map(|token| (hash(&token), 1)).collect();
+        let length_of_words = counts.len() as u32;
+        counts.sort_unstable();
+        counts.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += u32::from(is_same) * next.1;
+            is_same
+        });
         let folded = texts.iter().map(|text| Folded::new(text)).collect();
         Self { counts, length_of_words, folded }
     }

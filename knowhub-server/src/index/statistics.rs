@@ -12,7 +12,7 @@ use tantivy::{
 use super::{
     Error,
     fields::{Fields, is_character},
-    recent::Entry,
+    recent::{Entry, Sought},
 };
 
 /// In how many rows tokens stand.
@@ -32,9 +32,11 @@ impl Frequencies {
 
 /// What BM25 must know of the whole index, counted once for all queries of one search.
 pub(super) struct Statistics<'a> {
-    searcher: &'a Searcher,
+    searcher: Searcher,
     fields: &'a Fields,
     recent_words: u64,
+    /// How often each token stands in each row in memory.
+    recent_counts: HashMap<String, Vec<u32>>,
     frequencies: Frequencies,
     /// The same counts, as the engine asks for them.
     of_terms: HashMap<Term, u64>,
@@ -43,20 +45,24 @@ pub(super) struct Statistics<'a> {
 impl<'a> Statistics<'a> {
     /// Counts these tokens.
     pub(super) fn new<'t>(
-        searcher: &'a Searcher,
+        searcher: Searcher,
         fields: &'a Fields,
         recent: &[Arc<Entry>],
         tokens: impl IntoIterator<Item = &'t String>,
     ) -> Result<Self, Error> {
+        let mut recent_counts = HashMap::new();
         let mut of_tokens = HashMap::new();
         let mut of_terms = HashMap::new();
         for token in tokens {
             if of_tokens.contains_key(token) {
                 continue;
             }
+            let sought = Sought::new(token);
+            let counts: Vec<u32> = recent.iter().map(|entry| entry.count(&sought)).collect();
+            let in_memory = counts.iter().filter(|count| **count > 0).count() as u64;
             let term = fields.token_term(token);
-            let in_memory = recent.iter().filter(|entry| entry.count(token) > 0).count() as u64;
             let rows = searcher.doc_freq(&term)? + in_memory;
+            recent_counts.insert(token.clone(), counts);
             of_terms.insert(term, rows);
             of_tokens.insert(token.clone(), rows);
         }
@@ -65,6 +71,7 @@ impl<'a> Statistics<'a> {
         Ok(Self {
             searcher,
             fields,
+            recent_counts,
             recent_words: recent.iter().map(|entry| u64::from(entry.length_of_words())).sum(),
             frequencies: Frequencies { rows, of_tokens },
             of_terms,
@@ -75,13 +82,15 @@ impl<'a> Statistics<'a> {
         &self.frequencies
     }
 
-    /// Returns what each token weighs.
-    pub(super) fn weights(&self, tokens: &[String]) -> Result<Vec<Weight>, Error> {
-        let weight = |token: &String| {
+    /// Returns how often each token stands in the rows in memory, and what it weighs; of these tokens that were counted.
+    pub(super) fn columns(&self, tokens: &[String]) -> Result<Vec<Column<'_>>, Error> {
+        let mut columns = Vec::new();
+        for token in tokens {
+            let Some(counts) = self.recent_counts.get(token) else { continue };
             let bm25 = Bm25Weight::for_terms(self, &[self.fields.token_term(token)])?;
-            Ok(Weight { bm25, is_character: is_character(token) })
-        };
-        tokens.iter().map(weight).collect()
+            columns.push(Column { counts, bm25, is_character: is_character(token) });
+        }
+        Ok(columns)
     }
 }
 
@@ -107,17 +116,26 @@ impl Bm25StatisticsProvider for Statistics<'_> {
     }
 }
 
-/// What one token weighs in one query.
-pub(super) struct Weight {
+/// One token in the rows in memory.
+pub(super) struct Column<'a> {
+    counts: &'a [u32],
     bm25: Bm25Weight,
     is_character: bool,
 }
 
-impl Weight {
-    /// Returns the token's share in the score of a row of so many words that has it `count` times.
-    pub(super) fn score(&self, length_of_words: u32, count: u32) -> f32 {
+impl Column<'_> {
+    /// Tells whether the token stands in the row at this place.
+    pub(super) fn is_in(&self, at: usize) -> bool {
+        self.counts[at] > 0
+    }
+
+    /// Returns the token's share in the score of the row at this place, which has so many words.
+    pub(super) fn score(&self, at: usize, length_of_words: u32) -> f32 {
+        if !self.is_in(at) {
+            return 0.0;
+        }
         // Grams keep neither counts nor lengths.
         let length = if self.is_character { 1 } else { length_of_words };
-        self.bm25.score(FieldNormReader::fieldnorm_to_id(length), count)
+        self.bm25.score(FieldNormReader::fieldnorm_to_id(length), self.counts[at])
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Doc, Grams, Hit, Index, Match, Query, Recent, Update, writer::MERGED_SEGMENTS};
+use super::{Doc, Grams, Hit, Index, Match, Query, Recent, Update};
 use crate::{
     store::Identity,
     text::{Folded, tokens},
@@ -38,7 +38,11 @@ fn query(q: &str, matching: Match) -> Query {
 }
 
 fn search(index: &Index, query: Query) -> Vec<Hit> {
-    index.search(&[(query, 10)]).unwrap().remove(0)
+    index.view(&query.tokens).unwrap().search(&query, 10).unwrap()
+}
+
+fn count(index: &Index, query: &Query) -> u64 {
+    index.view(&query.tokens).unwrap().count(query).unwrap()
 }
 
 async fn commit(index: &Index, docs: &[Doc]) {
@@ -110,7 +114,7 @@ async fn a_row_that_changes_before_the_first_commit_stands_there_once() {
     index.add(puts(&[doc(1, 3, "樱桃", &[])])).await.unwrap();
     index.add(vec![Update::Drop { row: 2, seq: 4 }]).await.unwrap();
     index.commit(4).await.unwrap();
-    let count = |q: &str| index.count(&query(q, Match::AllTokens)).unwrap();
+    let count = |q: &str| count(&index, &query(q, Match::AllTokens));
     assert_eq!((count("草莓"), count("樱桃")), (0, 1));
 }
 
@@ -119,7 +123,7 @@ async fn the_newest_state_counts_wherever_the_older_ones_are() {
     let Fixture { index, _folder } = fixture();
     let found = |q: &str| {
         let hits = search(&index, query(q, Match::AnyToken));
-        assert_eq!(index.count(&query(q, Match::AllTokens)).unwrap(), hits.len() as u64);
+        assert_eq!(count(&index, &query(q, Match::AllTokens)), hits.len() as u64);
         hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>()
     };
     let put = |row, seq, text| Update::Put(doc(row, seq, text, &[]));
@@ -153,9 +157,9 @@ async fn a_count_is_of_what_a_search_finds() {
     let docs: Vec<_> = (1..).zip(&texts).map(|(row, text)| doc(row, row, text, &[])).collect();
     index.recent().remember(puts(&docs));
     let found = |index: &Index| search(index, long.clone()).len() as u64;
-    assert_eq!((index.count(&long).unwrap(), found(&index)), (2, 2), "in memory");
+    assert_eq!((count(&index, &long), found(&index)), (2, 2), "in memory");
     commit(&index, &docs).await;
-    assert_eq!((index.count(&long).unwrap(), found(&index)), (2, 2), "on disk");
+    assert_eq!((count(&index, &long), found(&index)), (2, 2), "on disk");
 }
 
 #[tokio::test]
@@ -173,7 +177,11 @@ async fn groups_have_the_best_hits_each() {
     ];
     let found = || {
         let query = query("pdf", Match::AnyToken);
-        let hits = index.search_groups(&query, &[b, a, elsewhere], 2).unwrap();
+        let hits = index
+            .view(&query.tokens)
+            .unwrap()
+            .search_groups(&query, &[b, a, elsewhere], 2)
+            .unwrap();
         hits.iter()
             .map(|hits| hits.iter().map(|hit| hit.row).collect::<Vec<_>>())
             .collect::<Vec<_>>()
@@ -188,17 +196,20 @@ async fn groups_have_the_best_hits_each() {
 }
 
 #[tokio::test]
-async fn what_the_engine_merged_is_shown() {
+async fn at_rest_few_segments_are_left() {
     let Fixture { index, _folder } = fixture();
-    for row in 1..=MERGED_SEGMENTS as i64 {
+    for row in 1..=3 {
         commit(&index, &[doc(row, row, "提取", &[])]).await;
     }
+    let segments = || index.shared.committed().searcher.segment_readers().len();
+    assert_eq!(segments(), 3);
+    index.settle().await.unwrap();
     // Ends the writer, and with it all merging.
     index.close().await;
-    index.show_merged().await.unwrap();
-    assert_eq!(index.shared.committed().searcher.segment_readers().len(), 1);
-    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), MERGED_SEGMENTS);
-    assert_eq!(index.mark(), MERGED_SEGMENTS as i64);
+    index.settle().await.unwrap();
+    assert_eq!(segments(), 1);
+    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), 3);
+    assert_eq!(index.mark(), 3);
 }
 
 #[tokio::test]

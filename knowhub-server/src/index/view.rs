@@ -11,7 +11,7 @@ use tantivy::{
 };
 
 use super::{
-    Committed, Error, Hit, Query,
+    Committed, Error, Frequencies, Hit, Query,
     fields::{self, Fields},
     grouped::BestOfGroups,
     recent::{Entry, Newest},
@@ -19,88 +19,99 @@ use super::{
 };
 
 /// What one search sees: each row once, either on disk or in memory.
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     fields: &'a Fields,
     searcher: Searcher,
     recent: Vec<Arc<Entry>>,
     /// Rows whose state on disk is no longer theirs.
     changed: Vec<i64>,
+    statistics: Statistics<'a>,
 }
 
 impl<'a> View<'a> {
     /// Puts together what is on disk and what is `newest`, which must have been read first:
     /// a row that moves to disk in between is then seen there.
-    pub(super) fn new(fields: &'a Fields, mut newest: Vec<Newest>, committed: Committed) -> Self {
+    ///
+    /// All tokens of the queries to come are counted now, once for all.
+    pub(super) fn new<'t>(
+        fields: &'a Fields,
+        mut newest: Vec<Newest>,
+        committed: Committed,
+        tokens: impl IntoIterator<Item = &'t String>,
+    ) -> Result<Self, Error> {
         let Committed { searcher, progress } = committed;
         newest.retain(|change| change.seq > progress.mark);
         let rows = newest.iter().map(|change| change.row);
         let changed = rows.filter(|row| *row <= progress.top_row).collect();
-        let recent = newest.into_iter().filter_map(|change| change.entry).collect();
-        Self { fields, searcher, recent, changed }
+        let recent: Vec<_> = newest.into_iter().filter_map(|change| change.entry).collect();
+        let statistics = Statistics::new(searcher.clone(), fields, &recent, tokens)?;
+        Ok(Self { fields, searcher, recent, changed, statistics })
     }
 
-    /// Counts in how many rows each token stands.
-    pub(super) fn statistics<'t>(
-        &self,
-        tokens: impl IntoIterator<Item = &'t String>,
-    ) -> Result<Statistics<'_>, Error> {
-        Statistics::new(&self.searcher, self.fields, &self.recent, tokens)
+    /// Returns in how many rows each token stands.
+    pub(crate) fn frequencies(&self) -> &Frequencies {
+        self.statistics.frequencies()
     }
 
     /// Returns the best `limit` hits, best first, among equals the newest.
-    pub(super) fn search(
-        &self,
-        query: &Query,
-        limit: usize,
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        let query = query.with_rarest_tokens(statistics.frequencies());
-        let mut hits = query.score_recent(&self.recent, statistics)?;
+    pub(crate) fn search(&self, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
+        let query = query.with_rarest_tokens(self.frequencies());
+        let mut hits: Vec<Hit> = self.recent_hits(&query)?.map(|(_, hit)| hit).collect();
         if self.searcher.num_docs() > 0 {
-            hits.extend(self.search_disk(&query, limit, statistics)?);
+            hits.extend(self.search_disk(&query, limit)?);
         }
         sort_hits(&mut hits, limit);
         Ok(hits)
     }
 
     /// Returns the best `limit` hits of each group, best first, among equals the newest.
-    pub(super) fn search_groups(
+    pub(crate) fn search_groups(
         &self,
         query: &Query,
         groups: &[u64],
         limit: usize,
-        statistics: &Statistics<'_>,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        let query = query.with_rarest_tokens(statistics.frequencies());
+        let query = query.with_rarest_tokens(self.frequencies());
         let mut found = self.searcher.search_with_statistics_provider(
             &query.on_disk(self.fields, &self.changed),
             &BestOfGroups { groups, limit },
-            statistics,
+            &self.statistics,
         )?;
-        for (hits, group) in found.iter_mut().zip(groups) {
-            let in_group: Vec<_> =
-                self.recent.iter().filter(|entry| entry.group == Some(*group)).cloned().collect();
-            hits.extend(query.score_recent(&in_group, statistics)?);
-            sort_hits(hits, limit);
+        for (group, hit) in self.recent_hits(&query)? {
+            if let Some(at) = groups.iter().position(|one| group == Some(*one)) {
+                found[at].push(hit);
+            }
         }
+        found.iter_mut().for_each(|hits| sort_hits(hits, limit));
         Ok(found)
     }
 
     /// Returns how many rows match, as a search for the same query would find them.
-    pub(super) fn count(&self, query: &Query) -> Result<u64, Error> {
-        let query = query.with_rarest_tokens(self.statistics(&query.tokens)?.frequencies());
-        let in_memory = self.recent.iter().filter(|entry| query.matches(entry)).count();
+    pub(crate) fn count(&self, query: &Query) -> Result<u64, Error> {
+        let query = query.with_rarest_tokens(self.frequencies());
         let on_disk = query.on_disk(self.fields, &self.changed);
+        let in_memory = self.recent_hits(&query)?.count();
         Ok(in_memory as u64 + self.searcher.search(&on_disk, &Count)? as u64)
     }
 
-    fn search_disk(
+    /// Returns the rows in memory that match, with the scores they would have on disk, each with its group.
+    fn recent_hits(
         &self,
         query: &Query,
-        limit: usize,
-        statistics: &Statistics<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        let Self { searcher, changed, .. } = self;
+    ) -> Result<impl Iterator<Item = (Option<u64>, Hit)>, Error> {
+        let columns = self.statistics.columns(&query.tokens)?;
+        let hit = move |(at, entry): (usize, &Arc<Entry>)| {
+            query.matches(at, entry, &columns).then(|| {
+                let length = entry.length_of_words();
+                let score = columns.iter().map(|column| column.score(at, length)).sum();
+                (entry.group, Hit { row: entry.row, seq: entry.seq, score })
+            })
+        };
+        Ok(self.recent.iter().enumerate().filter_map(hit))
+    }
+
+    fn search_disk(&self, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
+        let Self { searcher, changed, statistics, .. } = self;
         let query = query.on_disk(self.fields, changed);
         let limit = limit.min(searcher.num_docs() as usize);
         let found = searcher.search_with_statistics_provider(

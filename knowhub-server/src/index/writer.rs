@@ -1,7 +1,8 @@
 //! Writing an index on disk.
 
 use tantivy::{
-    IndexWriter, Term,
+    IndexWriter, SegmentMeta, Term,
+    index::SegmentId,
     indexer::{IndexWriterOptions, LogMergePolicy},
 };
 
@@ -10,8 +11,13 @@ use super::{Error, Update, disk::Progress, fields::Fields};
 /// The engine's memory budget, the smallest it takes; it is used only once something is written.
 const MEMORY_BYTES: usize = 15_000_000;
 
-/// How many segments of a like size become one: each term of a query is looked up in every segment.
-pub(super) const MERGED_SEGMENTS: usize = 4;
+/// How many segments of a like size become one while rows come in.
+///
+/// Each term of a query is looked up in every segment, so few are good for searches; but each merge writes its rows again.
+pub(super) const MERGED_SEGMENTS: usize = 8;
+
+/// Segments of fewer rows count as of a like size.
+const SMALL_SEGMENT_ROWS: u32 = 1_000;
 
 /// Takes changes in, and makes them durable; what was not committed is gone when it is dropped.
 pub(super) struct Writer {
@@ -31,6 +37,7 @@ impl Writer {
         let engine: IndexWriter = index.writer_with_options(options)?;
         let mut merging = LogMergePolicy::default();
         merging.set_min_num_segments(MERGED_SEGMENTS);
+        merging.set_min_layer_size(SMALL_SEGMENT_ROWS);
         engine.set_merge_policy(Box::new(merging));
         Ok(Self { engine, top_row })
     }
@@ -59,8 +66,58 @@ impl Writer {
         Ok(progress)
     }
 
+    /// Has the engine merge what leaves fewer segments at a fair price; it does so in the background.
+    pub(super) fn merge_at_rest(&mut self, mut segments: Vec<SegmentMeta>) {
+        segments.sort_by_key(SegmentMeta::num_docs);
+        let sizes: Vec<u32> = segments.iter().map(SegmentMeta::num_docs).collect();
+        segments.truncate(worth_merging(&sizes));
+        let ids: Vec<SegmentId> = segments.iter().map(SegmentMeta::id).collect();
+        if !ids.is_empty() {
+            // It refuses when one of them is in a merge already, and then there is nothing to do.
+            drop(self.engine.merge(&ids));
+        }
+    }
+
     /// Waits until the engine has merged what it is merging.
     pub(super) fn finish(self) -> Result<(), Error> {
         Ok(self.engine.wait_merging_threads()?)
+    }
+}
+
+/// Returns how many of the smallest segments, given by their rows in growing order, should become one.
+///
+/// A segment is written again only with others that have at least half its rows together,
+/// so that a single new row never costs a merge of many.
+fn worth_merging(sizes: &[u32]) -> usize {
+    let mut smaller = 0;
+    let mut worth = 0;
+    for (at, size) in sizes.iter().copied().map(u64::from).enumerate() {
+        if at > 0 && size <= 2 * smaller {
+            worth = at + 1;
+        }
+        smaller += size;
+    }
+    worth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worth_merging;
+
+    #[test]
+    fn small_segments_are_merged_and_large_ones_left_alone() {
+        for (sizes, expected) in [
+            (&[] as &[u32], 0),
+            (&[5], 0),
+            (&[1, 300_000], 0),
+            (&[1, 2], 2),
+            (&[1, 3], 0),
+            (&[1, 1, 3, 300_000], 3),
+            (&[1, 300, 300, 300, 100_000], 4),
+            (&[16_000, 128_000, 128_000, 1_000_000], 3),
+            (&[u32::MAX, u32::MAX], 2),
+        ] {
+            assert_eq!(worth_merging(sizes), expected, "{sizes:?}");
+        }
     }
 }

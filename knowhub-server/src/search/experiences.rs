@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Error, Search,
-    relevance::{self, Question},
+    relevance::{self, Question, counted_tokens},
 };
 use crate::{
-    index::{Doc, Hit, Match, Query},
+    index::{Doc, Hit, Match, Query, View},
     store::{Experience, Reader},
     text::{Folded, tokens},
 };
@@ -158,102 +158,100 @@ impl Search {
         query: &ExperienceQuery,
         rows: &Reader<'_>,
     ) -> Result<ExperienceSearch, Error> {
-        let frequencies = self.indexes.experiences.frequencies(&Question::tokens(&query.q))?;
+        let view = self.indexes.experiences.view(&counted_tokens(&query.q))?;
         let category = query.category.as_deref().map(|category| vec![category_label(category)]);
         let asked = Asked {
             words: Folded::words(&query.q),
             tokens: tokens(&query.q),
-            question: Question::new(&query.q, &frequencies),
+            question: Question::new(&query.q, view.frequencies()),
             names: relevance::names(&query.q).into_iter().collect(),
             category: category.into_iter().collect(),
         };
         let mut found = Vec::new();
         for stage in STAGES {
-            self.find_names(&asked, stage, query.limit, &mut found, rows)?;
+            find_names(&view, &asked, stage, query.limit, &mut found, rows)?;
         }
         for stage in STAGES {
-            self.find_rows(&asked, stage, &mut found, rows)?;
+            find_rows(&view, &asked, stage, &mut found, rows)?;
         }
         Ok(ExperienceSearch { results: show(found, rows)? })
     }
+}
 
-    /// Adds the names of the best matching rows, each with its row, until there are `limit`.
-    ///
-    /// Names that are there already are left out of each further look, so that one name with many rows hides none.
-    fn find_names(
-        &self,
-        asked: &Asked,
-        stage: Stage,
-        limit: usize,
-        found: &mut Vec<Named>,
-        rows: &Reader<'_>,
-    ) -> Result<(), Error> {
-        let mut batch = ROWS_PER_NAME * limit;
-        let mut rejected = HashSet::new();
-        while found.len() < limit {
-            let mut query = asked.query(stage);
-            query.without = found.iter().map(|named| name_label(&named.name)).collect();
-            let hits = self.indexes.experiences.search(&[(query, batch)])?.remove(0);
-            let is_last = hits.len() < batch;
-            let fresh: Vec<Hit> =
-                hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
-            let known = found.len();
-            for chunk in fresh.chunks(READ_ROWS) {
-                if found.len() == limit {
-                    break;
-                }
-                let mut matching = read_matching(asked, stage, chunk, rows)?;
-                for hit in chunk {
-                    let Some(row) = matching.remove(&hit.row) else {
-                        rejected.insert(hit.row);
-                        continue;
-                    };
-                    let name = &row.report.name;
-                    if found.len() < limit && found.iter().all(|named| named.name != *name) {
-                        found.push(Named { name: name.clone(), rows: vec![row] });
-                    }
-                }
-            }
-            // These come best first: when a whole look had no answer, the next has none.
-            if is_last || (stage != Stage::Full && found.len() == known) {
+/// Adds the names of the best matching rows, each with its row, until there are `limit`.
+///
+/// Names that are there already are left out of each further look, so that one name with many rows hides none.
+fn find_names(
+    view: &View<'_>,
+    asked: &Asked,
+    stage: Stage,
+    limit: usize,
+    found: &mut Vec<Named>,
+    rows: &Reader<'_>,
+) -> Result<(), Error> {
+    let mut batch = ROWS_PER_NAME * limit;
+    let mut rejected = HashSet::new();
+    while found.len() < limit {
+        let mut query = asked.query(stage);
+        query.without = found.iter().map(|named| name_label(&named.name)).collect();
+        let hits = view.search(&query, batch)?;
+        let is_last = hits.len() < batch;
+        let fresh: Vec<Hit> = hits.into_iter().filter(|hit| !rejected.contains(&hit.row)).collect();
+        let known = found.len();
+        for chunk in fresh.chunks(READ_ROWS) {
+            if found.len() == limit {
                 break;
             }
-            batch *= 4;
+            let mut matching = read_matching(asked, stage, chunk, rows)?;
+            for hit in chunk {
+                let Some(row) = matching.remove(&hit.row) else {
+                    rejected.insert(hit.row);
+                    continue;
+                };
+                let name = &row.report.name;
+                if found.len() < limit && found.iter().all(|named| named.name != *name) {
+                    found.push(Named { name: name.clone(), rows: vec![row] });
+                }
+            }
         }
-        Ok(())
+        // These come best first: when a whole look had no answer, the next has none.
+        if is_last || (stage != Stage::Full && found.len() == known) {
+            break;
+        }
+        batch *= 4;
     }
+    Ok(())
+}
 
-    /// Adds the best matching rows to each name that has too few so far.
-    fn find_rows(
-        &self,
-        asked: &Asked,
-        stage: Stage,
-        found: &mut [Named],
-        rows: &Reader<'_>,
-    ) -> Result<(), Error> {
-        let wanted = stage.rows_per_name();
-        let mut short: Vec<&mut Named> =
-            found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
-        if short.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
-        let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
-        let query = asked.query_for_names(stage, &names);
-        // What earlier stages found is among the best here too.
-        let mut hits =
-            self.indexes.experiences.search_groups(&query, &groups, MAX_PER_NAME + wanted)?;
-        for (named, hits) in short.iter().zip(&mut hits) {
-            hits.retain(|hit| named.rows.iter().all(|row| row.id.0 != hit.row));
-            hits.truncate(wanted - named.rows.len());
-        }
-        let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
-        for (named, hits) in short.iter_mut().zip(hits) {
-            let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
-            named.rows.extend(rows.filter(|row| row.report.name == named.name));
-        }
-        Ok(())
+/// Adds the best matching rows to each name that has too few so far.
+fn find_rows(
+    view: &View<'_>,
+    asked: &Asked,
+    stage: Stage,
+    found: &mut [Named],
+    rows: &Reader<'_>,
+) -> Result<(), Error> {
+    let wanted = stage.rows_per_name();
+    let mut short: Vec<&mut Named> =
+        found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
+    if short.is_empty() {
+        return Ok(());
     }
+    let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
+    let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
+    let query = asked.query_for_names(stage, &names);
+    // What earlier stages found is among the best here too.
+    let mut hits = view.search_groups(&query, &groups, MAX_PER_NAME + wanted)?;
+    for (named, hits) in short.iter().zip(&mut hits) {
+        hits.retain(|hit| named.rows.iter().all(|row| row.id.0 != hit.row));
+        hits.truncate(wanted - named.rows.len());
+    }
+    let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
+    for (named, hits) in short.iter_mut().zip(hits) {
+        let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
+        named.rows.extend(rows.filter(|row| row.report.name == named.name));
+    }
+    Ok(())
 }
 
 /// Returns the names as an answer shows them, with what is known over all their rows.

@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// How long new rows gather before they are committed to the index.
-const COMMIT_INTERVAL: Duration = Duration::from_millis(250);
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How soon after a commit to look whether the engine has merged segments; each further look waits twice as long.
+/// How soon after a commit to look whether segments can be merged; each further look waits twice as long.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
 
 /// The longest pause between two such looks.
@@ -65,8 +65,8 @@ pub(super) async fn follow(kind: RecordKind, store: Store, index: Index, stop: C
 async fn new_rows(kind: RecordKind, index: &Index) {
     let mut pause = FIRST_LOOK;
     while timeout(pause, index.recent().arrived()).await.is_err() {
-        if let Err(err) = index.show_merged().await {
-            tracing::warn!(?kind, error = %chain(&err), "searches do not see what the search index merged");
+        if let Err(err) = index.settle().await {
+            tracing::warn!(?kind, error = %chain(&err), "the search index does not merge; searches take longer");
         }
         pause = LAST_LOOK.min(2 * pause);
     }

@@ -6,10 +6,10 @@ use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus, S
 
 use super::{
     Error, Search,
-    relevance::{self, Question},
+    relevance::{self, Question, counted_tokens},
 };
 use crate::{
-    index::{Doc, Hit, Match, Query},
+    index::{Doc, Hit, Match, Query, View},
     store::{KnowledgeRow, Reader},
     text::tokens,
 };
@@ -116,10 +116,10 @@ impl Search {
         query: &KnowledgeQuery,
         rows: &Reader<'_>,
     ) -> Result<KnowledgeSearch, Error> {
-        let frequencies = self.indexes.knowledge.frequencies(&Question::tokens(&query.q))?;
-        let question = Question::new(&query.q, &frequencies);
+        let view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
+        let question = Question::new(&query.q, view.frequencies());
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let recalled = self.recall(query, &names, rows)?.into_iter();
+        let recalled = self.recall(&view, query, &names, rows)?.into_iter();
         let mut ranked: Vec<KnowledgeHit> =
             recalled.map(|hit| judged(hit, &question, &names)).collect();
 
@@ -139,6 +139,7 @@ impl Search {
     /// Returns the candidates: the record whose id or name the query is, then by BM25.
     fn recall(
         &self,
+        view: &View<'_>,
         query: &KnowledgeQuery,
         names: &HashSet<String>,
         rows: &Reader<'_>,
@@ -148,18 +149,12 @@ impl Search {
             let mut labels = query.filters();
             labels.extend((!names.is_empty()).then_some(names));
             let tokens = tokens(&query.q);
-            (Query { tokens, matching, labels, without: Vec::new() }, limit)
+            view.search(&Query { tokens, matching, labels, without: Vec::new() }, limit)
         };
         let label = |name: &String| name_label(name);
-        let queries = [
-            recalled(Match::Labels, vec![name_label(query.q.trim())]),
-            recalled(Match::Labels, names.iter().map(label).collect()),
-            recalled(Match::AnyToken, Vec::new()),
-        ];
-        let [whole, mut rest, by_tokens] =
-            <[Vec<Hit>; 3]>::try_from(self.indexes.knowledge.search(&queries)?)
-                .expect("the index answers each query");
-        rest.extend(by_tokens);
+        let whole = recalled(Match::Labels, vec![name_label(query.q.trim())])?;
+        let mut rest = recalled(Match::Labels, names.iter().map(label).collect())?;
+        rest.extend(recalled(Match::AnyToken, Vec::new())?);
         rest.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
 
         let mut seen = HashSet::new();

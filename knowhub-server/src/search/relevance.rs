@@ -30,8 +30,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Returns the tokens whose frequencies [`Question::new`] must know.
-    pub(super) fn tokens(query: &str) -> Vec<String> {
+    fn tokens(query: &str) -> Vec<String> {
         let mut tokens = content_tokens(query);
         tokens.sort();
         tokens.dedup();
@@ -83,6 +82,11 @@ impl Question {
         self.rare.iter().any(|token| has(token))
             || self.identifiers.iter().any(|word| text.contains(word))
     }
+}
+
+/// Returns the tokens that a search must count: those of the query, and those of the [`Question`] in it.
+pub(super) fn counted_tokens(query: &str) -> Vec<String> {
+    tokens(query).into_iter().chain(Question::tokens(query)).collect()
 }
 
 /// Returns the words of a query that may be the name of a thing, in lower case.

@@ -6,10 +6,10 @@ use protocol::hub::ContentType;
 
 use super::{
     Error, Search,
-    relevance::{self, Question},
+    relevance::{self, Question, counted_tokens},
 };
 use crate::{
-    index::{Doc, Hit, Match, Query},
+    index::{Doc, Hit, Match, Query, View},
     store::{Reader, Resource, ResourceFilter},
     text::tokens,
 };
@@ -102,16 +102,15 @@ impl Search {
     ) -> Result<(Vec<Resource>, u64), Error> {
         let shown = query.offset..(query.offset + query.limit).min(MAX_SHOWN);
         let whole = HashSet::from([query.q.trim().to_lowercase()]);
-        let queries = [
-            (query.query_for_names(&whole), MAX_PARTIAL),
-            (query.query(Match::AllTokens), shown.end.max(MAX_PARTIAL)),
-        ];
-        let mut hits = self.indexes.resources.search(&queries)?.concat();
+        let view = self.indexes.resources.view(&counted_tokens(&query.q))?;
+        let all_tokens = query.query(Match::AllTokens);
+        let mut hits = view.search(&query.query_for_names(&whole), MAX_PARTIAL)?;
+        hits.extend(view.search(&all_tokens, shown.end.max(MAX_PARTIAL))?);
         let mut seen = HashSet::new();
         hits.retain(|hit| seen.insert(hit.row));
-        let mut total = self.indexes.resources.count(&query.query(Match::AllTokens))?;
+        let mut total = view.count(&all_tokens)?;
         if hits.len() < MAX_PARTIAL {
-            hits.extend(self.partial_matches(query, seen, rows)?);
+            hits.extend(partial_matches(&view, query, seen, rows)?);
             total = hits.len() as u64;
         }
         let page: Vec<Hit> = hits.into_iter().skip(shown.start).take(shown.len()).collect();
@@ -119,34 +118,29 @@ impl Search {
         let results = page.iter().filter_map(|hit| current.remove(&hit.row)).collect();
         Ok((results, total))
     }
+}
 
-    /// Returns what the query names or what answers it in part, best first, apart from the rows `known` already.
-    fn partial_matches(
-        &self,
-        query: &ResourceQuery,
-        mut known: HashSet<i64>,
-        rows: &Reader<'_>,
-    ) -> Result<Vec<Hit>, Error> {
-        let frequencies = self.indexes.resources.frequencies(&Question::tokens(&query.q))?;
-        let question = Question::new(&query.q, &frequencies);
-        let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let queries = [
-            (query.query_for_names(&names), MAX_PARTIAL),
-            (query.query(Match::AnyToken), MAX_PARTIAL),
-        ];
-        let [by_name, any] = <[Vec<Hit>; 2]>::try_from(self.indexes.resources.search(&queries)?)
-            .expect("the index answers each query");
-        let names: HashSet<i64> = by_name.iter().map(|hit| hit.row).collect();
-        let mut hits: Vec<Hit> =
-            by_name.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
-        let current = read_current(&hits, rows)?;
-        hits.retain(|hit| {
-            current.get(&hit.row).is_some_and(|row| {
-                names.contains(&hit.row) || question.is_answered_by(&searched_text(row))
-            })
-        });
-        Ok(hits)
-    }
+/// Returns what the query names or what answers it in part, best first, apart from the rows `known` already.
+fn partial_matches(
+    view: &View<'_>,
+    query: &ResourceQuery,
+    mut known: HashSet<i64>,
+    rows: &Reader<'_>,
+) -> Result<Vec<Hit>, Error> {
+    let question = Question::new(&query.q, view.frequencies());
+    let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
+    let by_name = view.search(&query.query_for_names(&names), MAX_PARTIAL)?;
+    let any = view.search(&query.query(Match::AnyToken), MAX_PARTIAL)?;
+    let names: HashSet<i64> = by_name.iter().map(|hit| hit.row).collect();
+    let mut hits: Vec<Hit> =
+        by_name.into_iter().chain(any).filter(|hit| known.insert(hit.row)).collect();
+    let current = read_current(&hits, rows)?;
+    hits.retain(|hit| {
+        current.get(&hit.row).is_some_and(|row| {
+            names.contains(&hit.row) || question.is_answered_by(&searched_text(row))
+        })
+    });
+    Ok(hits)
 }
 
 /// Reads the rows again, and keeps those that did not change since they were indexed.
