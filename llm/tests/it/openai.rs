@@ -73,7 +73,7 @@ async fn a_retry_after_past_the_deadline_fails_at_once() {
     let err = endpoint.model().complete(request(PATIENCE)).await.unwrap_err();
     says(&err, "429 Too Many Requests");
     assert!(matches!(&err, Error::Refused { excerpt, .. } if excerpt == "slow down"), "{err:?}");
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!(endpoint.calls().len(), 1);
 }
 
@@ -145,7 +145,7 @@ async fn deadline_holds(base_url: &str) {
     let err = model(base_url).complete(request(IMPATIENCE)).await.expect_err("silent");
     assert!(matches!(err, Error::Deadline { .. }), "{err}");
     says(&err, "no reply within 3");
-    assert!(started.elapsed() < IMPATIENCE * 10, "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }
 
 #[tokio::test]
