@@ -31,8 +31,8 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 
 use crate::{
-    access::Gate, editor::Editor, lookups::Lookups, metrics::Metrics, search::Search, store::Store,
-    vault::Vault,
+    access::Gate, editor::Editor, import::Importer, lookups::Lookups, metrics::Metrics,
+    search::Search, store::Store, vault::Vault,
 };
 
 /// What the handlers work with; cheap to clone.
@@ -46,6 +46,8 @@ pub(crate) struct Handles {
     pub(crate) lookups: Lookups,
     /// Works feedback into knowledge.
     pub(crate) editor: Editor,
+    /// Brings imports into the store.
+    pub(crate) importer: Importer,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// The same with its names, for `GET /metrics`.

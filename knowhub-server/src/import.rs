@@ -1,27 +1,28 @@
 //! Bringing an export into the store: it is kept and checked as a whole, then its records are stored in small steps.
 
+mod admission;
 mod keep;
 mod original;
 mod scratch;
 
-use std::io;
+use std::{io, sync::Arc};
 
+use axum::body::Bytes;
 use protocol::{
     ExperienceId,
     export::{Conflict, ExportFault, Finding, ImportReport, Kind, Line},
 };
+use tokio::sync::{Mutex, mpsc};
 
-pub(crate) use keep::{Checked, keep};
-pub(crate) use original::convert;
+pub(crate) use keep::Checked;
 pub(crate) use scratch::remove_leftovers;
 
 use crate::{
     blocking,
-    store::{self, Fate, Store, Terms, original::OriginalFault},
+    knowledge::Author,
+    store::{self, Fate, Importing, Store, original::OriginalFault},
+    vault::Vault,
 };
-
-/// How many records are stored in one transaction; between two of them other writers have their turn.
-const RECORDS_AT_ONCE: usize = 256;
 
 /// Why an import ended; what it has stored by then stays, and the same import done again goes on.
 #[derive(Debug, thiserror::Error)]
@@ -49,90 +50,167 @@ impl From<blocking::Closed> for Error {
     }
 }
 
-/// Stores the records of a checked export, and reports what became of each.
-pub(crate) async fn apply(
-    store: &Store,
-    mut checked: Checked,
-    dry_run: bool,
-) -> Result<ImportReport, Error> {
-    let since = store.find_last_seq().await?;
-    if !dry_run {
-        store.reserve_experiences(checked.header.last_experience).await?;
-    }
-    let mut report = ImportReport { dry_run, ..std::mem::take(&mut checked.report) };
-    loop {
-        let reading = blocking::run(move || {
-            let batch = checked.next_records(RECORDS_AT_ONCE);
-            (checked, batch)
-        });
-        let (rest, batch) = reading.await?;
-        checked = rest;
-        let batch = batch?;
-        batch.rejected.into_iter().for_each(|finding| report.add_rejected(finding));
-        if batch.records.is_empty() && batch.is_last {
-            return Ok(report);
-        }
-        store_batch(store, batch.records, Terms { since, dry_run }, &mut report).await?;
-    }
+/// How something is imported.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    /// It is a database file of the original system, and not an export.
+    pub(crate) is_original: bool,
+    /// Nothing is stored; the report tells what would be.
+    pub(crate) dry_run: bool,
+    /// What looks like a secret is let in.
+    pub(crate) allows_secrets: bool,
+    /// Who imports, and when.
+    pub(crate) author: Author,
 }
 
-/// Records as they were read.
-#[derive(Default)]
-struct Batch {
-    records: Vec<Line>,
-    rejected: Vec<Finding>,
-    /// Nothing comes after them.
-    is_last: bool,
+/// Brings imports into the store, one after the other; clones share the turn.
+#[derive(Clone)]
+pub(crate) struct Importer {
+    store: Store,
+    vault: Arc<Vault>,
+    /// Held while records are stored: of two imports at once, neither would know what the other brings.
+    turn: Arc<Mutex<()>>,
 }
 
-async fn store_batch(
-    store: &Store,
-    records: Vec<Line>,
-    terms: Terms,
-    report: &mut ImportReport,
-) -> Result<(), store::Error> {
-    let names: Vec<_> = records.iter().filter_map(name).collect();
-    let fates = store.import_records(records, terms).await?;
-    for ((kind, id), fate) in names.into_iter().zip(fates) {
-        match fate {
-            Fate::Imported(number) => {
-                report.add_imported(kind);
-                note_number(report, &id, number);
-            }
-            Fate::Here(number) => {
-                report.add_skipped(kind);
-                note_number(report, &id, number);
-            }
-            Fate::Refused(reason) => {
-                report.add_conflict(Conflict { kind, id, reason: reason.to_owned() });
-            }
+impl Importer {
+    pub(crate) fn new(store: Store, vault: Arc<Vault>) -> Self {
+        Self { store, vault, turn: Arc::default() }
+    }
+
+    /// Keeps the pieces of an import beside the store until the last has come, and checks them.
+    ///
+    /// Blocks its thread.
+    pub(crate) fn keep(
+        &self,
+        pieces: mpsc::Receiver<Bytes>,
+        order: &Order,
+    ) -> Result<Checked, Error> {
+        if order.is_original {
+            original::convert(&self.store, &self.vault, pieces, order.allows_secrets)
+        } else {
+            keep::keep(self.store.path(), pieces, order.allows_secrets)
         }
     }
-    Ok(())
+
+    /// Stores the records of a checked import, and reports what became of each; waits for an earlier one to end.
+    pub(crate) async fn store(
+        &self,
+        mut checked: Checked,
+        order: &Order,
+    ) -> Result<ImportReport, Error> {
+        let _turn = self.turn.lock().await;
+        let (last, dry_run) = (checked.header.last_experience, order.dry_run);
+        let mut importing = self.store.begin_import(last, dry_run).await?;
+        let mut report = ImportReport { dry_run, ..std::mem::take(&mut checked.report) };
+        loop {
+            let reading = blocking::run(move || {
+                let batch = checked.next_records();
+                (checked, batch)
+            });
+            let (rest, batch) = reading.await?;
+            checked = rest;
+            let batch = batch?;
+            batch.rejected.into_iter().for_each(|finding| report.add_rejected(finding));
+            batch.adjusted.into_iter().for_each(|finding| report.add_adjusted(finding));
+            batch.left_out.iter().for_each(|record| importing.leave_out(record));
+            if !batch.records.is_empty() {
+                importing = self.store_batch(importing, batch.records, &mut report).await?;
+            }
+            if batch.is_last {
+                break;
+            }
+        }
+        if !dry_run {
+            self.end_loose_relations(importing.since(), &order.author, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    async fn store_batch(
+        &self,
+        importing: Importing,
+        records: Vec<Line>,
+        report: &mut ImportReport,
+    ) -> Result<Importing, store::Error> {
+        let names: Vec<_> = records.iter().filter_map(Name::of).collect();
+        let (importing, fates) = self.store.import_records(importing, records).await?;
+        for (Name { kind, id, number }, fate) in names.into_iter().zip(fates) {
+            match fate {
+                Fate::Imported(here) => {
+                    report.add_imported(kind);
+                    // A number that is only tried is given to nobody.
+                    note_number(report, number, here.filter(|_| !report.dry_run));
+                }
+                Fate::Here(here) => {
+                    report.add_skipped(kind);
+                    note_number(report, number, here);
+                }
+                Fate::Refused(reason) => {
+                    report.add_conflict(Conflict { kind, id, reason: reason.to_owned() });
+                }
+            }
+        }
+        Ok(importing)
+    }
+
+    /// Ends relations with records that stayed out: a relation is told by both records or by none.
+    async fn end_loose_relations(
+        &self,
+        since: i64,
+        author: &Author,
+        report: &mut ImportReport,
+    ) -> Result<(), store::Error> {
+        let mut after = Some(since);
+        while let Some(seq) = after {
+            let (last, ended) = self.store.end_loose_relations(seq, author.clone()).await?;
+            for (id, relation) in ended {
+                let (kind, target) = (&relation.kind, &relation.target);
+                report.add_adjusted(Finding {
+                    place: id.to_string(),
+                    field: "relationships".to_owned(),
+                    reason: format!(
+                        "`{kind}` to {target} left out, which does not tell of it here"
+                    ),
+                });
+            }
+            after = last;
+        }
+        Ok(())
+    }
 }
 
-fn note_number(report: &mut ImportReport, id: &str, number: Option<ExperienceId>) {
-    if let (Ok(from), Some(to)) = (id.parse().map(ExperienceId), number)
+fn note_number(report: &mut ImportReport, from: Option<ExperienceId>, to: Option<ExperienceId>) {
+    if let (Some(from), Some(to)) = (from, to)
         && from != to
     {
         report.add_renumbered(from, to);
     }
 }
 
-/// Returns what kind of record a line holds, and by which name a person finds it.
-fn name(line: &Line) -> Option<(Kind, String)> {
-    let id = match line {
-        Line::Experience(one) => one.id.to_string(),
-        Line::Resource(one) => one.id.to_string(),
-        Line::Knowledge(one) => one.record.id.to_string(),
-        Line::Version(one) => format!("{}, version {}", one.id, one.version),
-        Line::Tombstone(one) => one.id.clone(),
-        Line::Evaluation(one) => {
-            format!("{} in {} at {}", one.knowledge_id, one.trace_id, one.injected_at_sequence)
-        }
-        Line::Feedback(one) => format!("of {} on {}", one.created_at, one.knowledge_id),
-        Line::Demand(one) => one.kind.as_str().to_owned(),
-        Line::Manifest(_) => return None,
-    };
-    line.kind().map(|kind| (kind, id))
+/// What kind of record a line holds, and by which name a person finds it.
+struct Name {
+    kind: Kind,
+    id: String,
+    /// The number of an experience.
+    number: Option<ExperienceId>,
+}
+
+impl Name {
+    fn of(line: &Line) -> Option<Self> {
+        let id = match line {
+            Line::Experience(one) => one.id.to_string(),
+            Line::Resource(one) => one.id.to_string(),
+            Line::Knowledge(one) => one.record.id.to_string(),
+            Line::Tombstone(one) => one.id.clone(),
+            Line::Version(one) => format!("{}, version {}", one.id, one.version),
+            Line::Evaluation(one) => {
+                format!("{} in {} at {}", one.knowledge_id, one.trace_id, one.injected_at_sequence)
+            }
+            Line::Feedback(one) => format!("of {} on {}", one.created_at, one.knowledge_id),
+            Line::Demand(one) => one.kind.as_str().to_owned(),
+            Line::Manifest(_) => return None,
+        };
+        let number = if let Line::Experience(one) = line { Some(one.id) } else { None };
+        line.kind().map(|kind| Self { kind, id, number })
+    }
 }

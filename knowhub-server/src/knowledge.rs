@@ -17,7 +17,7 @@ use protocol::{
 pub(crate) use evolution::{NotEvolved, prompt, usable};
 pub(crate) use patch::patch;
 pub(crate) use refusal::{Refusal, item_result};
-pub(crate) use relations::{forget, part, relate};
+pub(crate) use relations::{forget, is_mutual, part, relate};
 pub(crate) use verdicts::{Author, take_feedback, take_verdict};
 pub(crate) use verify::verify;
 

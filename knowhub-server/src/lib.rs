@@ -61,6 +61,7 @@ pub use vault::OrgKeysFault;
 use access::Gate;
 use demand::Demand;
 use editor::Editor;
+use import::Importer;
 use lookups::Lookups;
 use metrics::Metrics;
 use model::Model;
@@ -175,8 +176,18 @@ impl Hub {
         let registry = Arc::new(metrics.registry(Timestamp::now()));
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
         let editor = Editor::new(store.clone(), model);
-        let handles =
-            http::Handles { store, search, gate, vault, lookups, editor, metrics, registry };
+        let importer = Importer::new(store.clone(), Arc::clone(&vault));
+        let handles = http::Handles {
+            store,
+            search,
+            gate,
+            vault,
+            lookups,
+            editor,
+            importer,
+            metrics,
+            registry,
+        };
         let origins = config.knowhub_origins.clone();
         Ok(Self { handles, recent, origins, tasks, stop })
     }

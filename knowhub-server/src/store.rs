@@ -16,6 +16,7 @@
 //!
 //! One thread writes; what waits for it is committed together, and nobody gets an answer before the commit.
 //! Readers are separate read-only connections that neither block nor are blocked.
+//!
 //! # What an engine has to give
 //!
 //! Another engine stands behind this same interface when it gives, with every method async and every type our own:
@@ -66,7 +67,7 @@ pub(crate) use experiences::Experience;
 pub(crate) use export::Snapshot;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
-pub(crate) use import::{Fate, Terms};
+pub(crate) use import::{Fate, Importing};
 pub(crate) use knowledge::{Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback};
 pub(crate) use left_out::LeftOutRow;
 pub(crate) use reader::Reader;

@@ -7,10 +7,13 @@
 //! # Layout
 //!
 //! - `records`: one type a kind of record.
+//! - `bodies`, `check`: the writes that make such records, and what must hold for a record as it holds for them.
 //! - `line`: a line, read and written.
 //! - `writer`, `checker`: the sum over all lines, made and compared.
 //! - `report`: what became of an import.
 
+mod bodies;
+mod check;
 mod checker;
 mod line;
 mod records;
@@ -23,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use checker::{Checker, ExportFault};
-pub use line::Line;
+pub use line::{Line, is_manifest};
 pub use records::{
-    Evaluation, Experience, Feedback, KnowledgeRecord, Resource, Tombstone, Version,
+    Evaluation, Experience, Feedback, KnowledgeRecord, RecordKind, Resource, Tombstone, Version,
 };
 pub use report::{Conflict, Finding, ImportReport, Renumbered};
 pub use writer::Writer;
@@ -65,7 +68,8 @@ pub struct Header {
 pub struct Manifest {
     /// How many records of each kind there are.
     pub counts: Counts,
-    /// SHA-256, in hex, of all lines between header and manifest, each with `\n` as its end.
+    /// SHA-256, in hex, of the header's `last_experience` and of all lines between header and manifest, each with
+    /// `\n` as its end.
     pub sha256: String,
     /// What the hub has and could not read; not written where there is none.
     #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
@@ -119,10 +123,10 @@ pub enum Kind {
     Resource,
     /// A knowledge record.
     Knowledge,
-    /// What a record said before.
-    Version,
     /// What was deleted.
     Tombstone,
+    /// What a record said before.
+    Version,
     /// A verdict on knowledge that was injected into a trace.
     Evaluation,
     /// What a user said a record should say instead.
@@ -137,8 +141,8 @@ impl Kind {
         Self::Experience,
         Self::Resource,
         Self::Knowledge,
-        Self::Version,
         Self::Tombstone,
+        Self::Version,
         Self::Evaluation,
         Self::Feedback,
         Self::Demand,
@@ -150,8 +154,8 @@ impl Kind {
             Self::Experience => "experience",
             Self::Resource => "resource",
             Self::Knowledge => "knowledge",
-            Self::Version => "version",
             Self::Tombstone => "tombstone",
+            Self::Version => "version",
             Self::Evaluation => "evaluation",
             Self::Feedback => "feedback",
             Self::Demand => "demand",

@@ -16,8 +16,8 @@ mod secret;
 mod vault;
 mod whole_numbers;
 
-pub(crate) use body::as_field_fault;
 pub use body::{Body, FieldFault, check_bound, check_present};
+pub(crate) use body::{as_field_fault, check_chars};
 pub use bounds::{ListEntry, ResourcePrefix, StatusFilter, TagFilter, TagValue};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
@@ -42,7 +42,7 @@ pub use resource::{
     ContentType, EarlierVersion, NewResource, Resource, ResourceDeleted, ResourceEntry,
     ResourcePatch, ResourceReading, ResourceStored,
 };
-pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SecretText};
+pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText};
 pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.

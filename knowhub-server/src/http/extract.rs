@@ -108,7 +108,8 @@ async fn look_for_secrets<T: WriteBody + Send + 'static>(
     blocking::run(move || look(body)).await.map_err(|_| Error::Store(store::Error::Closed))
 }
 
-fn allows_likely_secret(headers: &HeaderMap) -> Result<bool, FieldFault> {
+/// Tells whether the sender answers for what looks like a secret.
+pub(super) fn allows_likely_secret(headers: &HeaderMap) -> Result<bool, FieldFault> {
     match headers.get(ALLOW_LIKELY_SECRET).map(HeaderValue::as_bytes) {
         None | Some(b"false") => Ok(false),
         Some(b"true") => Ok(true),

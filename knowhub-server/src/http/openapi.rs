@@ -74,10 +74,10 @@ fn complete(document: &mut openapi::OpenApi) {
     components.schemas.values_mut().for_each(allow_absent_flattened);
     for item in document.paths.paths.values_mut() {
         for (method, operation) in operations(item) {
-            if matches!(method, HttpMethod::Post | HttpMethod::Put) {
+            if matches!(method, HttpMethod::Post | HttpMethod::Put) && takes_json(operation) {
                 take_idempotency_key(operation);
             }
-            if takes_json(operation) {
+            if operation.request_body.is_some() {
                 allow_likely_secrets(operation);
             }
             describe_if_match(operation);

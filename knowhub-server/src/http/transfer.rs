@@ -20,11 +20,15 @@ use tokio::sync::mpsc;
 use super::{
     Error, Handles,
     caller::Admin,
-    extract::{MAX_DISCARDED_BYTES, QueryParams},
+    extract::{MAX_DISCARDED_BYTES, QueryParams, allows_likely_secret},
     openapi::{BodyErrors, ReadErrors},
     params::{FromParams, Params},
 };
-use crate::{blocking, import};
+use crate::{
+    blocking,
+    import::{self, Order},
+    knowledge::Author,
+};
 
 /// How long the next piece of an import may take to arrive; a slower sender is told and disconnected.
 const PIECE_DEADLINE: Duration = Duration::from_secs(30);
@@ -58,34 +62,41 @@ impl FromParams for ImportQuery {
     }
 }
 
-/// Imports an export; what is here already stays as it is.
+/// Imports an export, or a database file of the original system; what is here already stays as it is.
+///
+/// Takes no `Idempotency-Key`: what is here already is skipped, so repeating an import changes nothing.
 #[utoipa::path(
     post, path = "/api/import", tag = "data",
     params(("dry_run" = Option<bool>, Query, description = "Store nothing, only report")),
-    request_body(content = String, content_type = "application/x-ndjson"),
+    request_body(
+        description = "An export, or a database file of the original system",
+        content((String = "application/x-ndjson"), (Vec<u8> = "application/vnd.sqlite3"))
+    ),
     responses((status = 200, body = ImportReport), ReadErrors, BodyErrors)
 )]
 pub(super) async fn import_all(
     State(handles): State<Handles>,
-    _: Admin,
+    Admin(by): Admin,
     QueryParams(query): QueryParams<ImportQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<ImportReport>, Error> {
-    let is_original = is_original(&headers)?;
+    let order = Order {
+        is_original: is_original(&headers)?,
+        dry_run: query.dry_run,
+        allows_secrets: allows_likely_secret(&headers).map_err(Error::Invalid)?,
+        author: Author { name: by.name, now: Timestamp::now() },
+    };
     let (pieces, received) = mpsc::channel(QUEUED_PIECES);
-    let (store, vault) = (handles.store.clone(), handles.vault);
-    let keeping = blocking::run(move || {
-        if is_original {
-            import::convert(&store, &vault, received)
-        } else {
-            import::keep(store.path(), received)
-        }
-    });
+    let (keeper, how) = (handles.importer.clone(), order.clone());
+    let keeping = blocking::run(move || keeper.keep(received, &how));
     let (forwarded, kept) = tokio::join!(forward(body, pieces), keeping);
     forwarded?;
     let checked = kept.map_err(import::Error::from)??;
-    let report = import::apply(&handles.store, checked, query.dry_run).await?;
+    if order.allows_secrets {
+        tracing::warn!("an import is let in unseen: its sender answers for likely secrets");
+    }
+    let report = handles.importer.store(checked, &order).await?;
     let (imported, skipped) = (total(&report.imported), total(&report.skipped));
     let (conflicts, rejected) = (report.conflict_count, report.rejected_count);
     tracing::info!(query.dry_run, imported, skipped, conflicts, rejected, "imported");

@@ -1,4 +1,4 @@
-//! Keeping an import in a file until it is known to be whole.
+//! Keeping an import in a file until it is known to be whole, and reading it record by record.
 
 use std::{
     fs::File,
@@ -7,28 +7,59 @@ use std::{
 };
 
 use axum::body::Bytes;
-use protocol::export::{Checker, Finding, Header, ImportReport, Line};
+use protocol::{
+    export::{Checker, Finding, Header, ImportReport, Line, is_manifest},
+    hub::FieldFault,
+};
 use tokio::sync::mpsc;
 
-use super::{Batch, Error, scratch::Scratch};
+use super::{
+    Error,
+    admission::{likely_secret, settle},
+    scratch::Scratch,
+};
+
+/// How many records are stored in one transaction; between two of them other writers have their turn.
+const RECORDS_AT_ONCE: usize = 256;
+
+/// About how many bytes of lines are stored in one transaction, all of them in memory until then.
+const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// An export that is whole, to be read record by record.
 pub(crate) struct Checked {
     /// Its first line.
-    pub(crate) header: Header,
+    pub(super) header: Header,
     /// What is to be told of it before any record is stored.
     pub(super) report: ImportReport,
     lines: BufReader<File>,
     /// How many lines have been read.
     read: u64,
+    /// Nobody looks for secrets.
+    allows_secrets: bool,
     /// Vanishes when the last record has been read.
     _scratch: Scratch,
+}
+
+/// Some records as they were read, and what was found of others.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) records: Vec<Line>,
+    pub(super) rejected: Vec<Finding>,
+    pub(super) adjusted: Vec<Finding>,
+    /// Those of the rejected that could be read.
+    pub(super) left_out: Vec<Line>,
+    /// Nothing comes after them.
+    pub(super) is_last: bool,
 }
 
 /// Keeps the pieces of an export beside the store at `db` until the last has come, and checks them meanwhile.
 ///
 /// Blocks its thread.
-pub(crate) fn keep(db: &Path, mut pieces: mpsc::Receiver<Bytes>) -> Result<Checked, Error> {
+pub(super) fn keep(
+    db: &Path,
+    mut pieces: mpsc::Receiver<Bytes>,
+    allows_secrets: bool,
+) -> Result<Checked, Error> {
     let mut scratch = Scratch::create(db)?;
     let mut checker = Checker::default();
     while let Some(piece) = pieces.blocking_recv() {
@@ -36,7 +67,7 @@ pub(crate) fn keep(db: &Path, mut pieces: mpsc::Receiver<Bytes>) -> Result<Check
         scratch.file.write_all(&piece)?;
     }
     let (header, _) = checker.finish()?;
-    Ok(Checked::open(header, ImportReport::default(), scratch)?)
+    Ok(Checked::open(header, ImportReport::default(), scratch, allows_secrets)?)
 }
 
 impl Checked {
@@ -45,6 +76,7 @@ impl Checked {
         header: Header,
         report: ImportReport,
         mut scratch: Scratch,
+        allows_secrets: bool,
     ) -> io::Result<Self> {
         scratch.file.rewind()?;
         let mut lines = BufReader::new(scratch.file.try_clone()?);
@@ -56,30 +88,48 @@ impl Checked {
             lines.read_until(b'\n', &mut line)?;
             read += 1;
         }
-        Ok(Self { header, report, lines, read, _scratch: scratch })
+        Ok(Self { header, report, lines, read, allows_secrets, _scratch: scratch })
     }
 
-    /// Reads up to `limit` records; blocks its thread.
-    pub(super) fn next_records(&mut self, limit: usize) -> io::Result<Batch> {
+    /// Reads the next records; blocks its thread.
+    pub(super) fn next_records(&mut self) -> io::Result<Batch> {
         let mut batch = Batch::default();
         let mut line = Vec::new();
-        while batch.records.len() + batch.rejected.len() < limit && !batch.is_last {
+        let (mut count, mut bytes) = (0, 0);
+        while count < RECORDS_AT_ONCE && bytes < BYTES_AT_ONCE && !batch.is_last {
             line.clear();
-            batch.is_last = self.lines.read_until(b'\n', &mut line)? == 0;
+            batch.is_last = self.lines.read_until(b'\n', &mut line)? == 0 || is_manifest(&line);
             self.read += 1;
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            match Line::parse(&line) {
-                Ok(Line::Manifest(_)) => batch.is_last = true,
-                Ok(record) => batch.records.push(record),
-                Err(fault) => batch.rejected.push(Finding {
-                    place: format!("line {}", self.read),
-                    field: fault.field,
-                    reason: fault.reason,
-                }),
+            if !batch.is_last && !line.trim_ascii().is_empty() {
+                count += 1;
+                bytes += line.len();
+                self.take(&line, &mut batch);
             }
         }
         Ok(batch)
+    }
+
+    /// Reads one record into the batch, or says why it stays out.
+    fn take(&self, line: &[u8], batch: &mut Batch) {
+        let finding = |FieldFault { field, reason }: FieldFault| Finding {
+            place: format!("line {}", self.read),
+            field,
+            reason,
+        };
+        let mut record = match Line::parse(line) {
+            Ok(record) => record,
+            Err(fault) => return batch.rejected.push(finding(fault)),
+        };
+        let Some(kind) = record.kind().map(protocol::export::Kind::as_str) else {
+            let fault = FieldFault::new("", "a manifest stands at the end alone");
+            return batch.rejected.push(finding(fault));
+        };
+        let secret = if self.allows_secrets { None } else { likely_secret(&record) };
+        if let Some(fault) = secret {
+            batch.rejected.push(finding(fault.within(kind)));
+            return batch.left_out.push(record);
+        }
+        batch.adjusted.extend(settle(&mut record).map(|fault| finding(fault.within(kind))));
+        batch.records.push(record);
     }
 }

@@ -5,12 +5,17 @@ use std::io::Write;
 use axum::body::Bytes;
 use protocol::{
     ExperienceId, ResourceId, Timestamp,
-    export::{FORMAT, Header, ImportReport, Line, Writer},
-    hub::SecretText,
+    export::{FORMAT, Finding, Header, ImportReport, Line, Writer},
+    hub::{FieldFault, SEALED_PREFIX, SecretText},
 };
 use tokio::{runtime::Handle, sync::mpsc};
 
-use super::{Error, keep::Checked, scratch::Scratch};
+use super::{
+    Error,
+    admission::{likely_secret, settle},
+    keep::Checked,
+    scratch::Scratch,
+};
 use crate::{
     store::{
         Store,
@@ -19,16 +24,17 @@ use crate::{
     vault::Vault,
 };
 
-/// What every sealed cell begins with.
-const SEALED_PREFIX: &str = "encrypted:AES256-GCM:";
+/// How many bytes of lines gather before they are written.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Keeps the pieces of a database file beside the store until the last has come, and reads it.
 ///
 /// Blocks its thread.
-pub(crate) fn convert(
+pub(super) fn convert(
     store: &Store,
     vault: &Vault,
     mut pieces: mpsc::Receiver<Bytes>,
+    allows_secrets: bool,
 ) -> Result<Checked, Error> {
     let db = store.path();
     let mut original = Scratch::create(db)?;
@@ -49,12 +55,15 @@ pub(crate) fn convert(
     let mut written = Ok(());
     original::read(&original.path, &|id, secret| reseal(store, vault, id, secret), |found| {
         match found {
-            Found::Record(line) => {
-                if let Line::Experience(experience) = &*line {
+            Found::Record { line, place } => {
+                let Some(line) = admitted(*line, &place, allows_secrets, &mut report) else {
+                    return;
+                };
+                if let Line::Experience(experience) = &line {
                     header.last_experience = header.last_experience.max(experience.id);
                 }
                 writer.write(&line, &mut lines);
-                if written.is_ok() && lines.len() > 1 << 16 {
+                if written.is_ok() && lines.len() > PIECE_BYTES {
                     written = export.file.write_all(&lines);
                     lines.clear();
                 }
@@ -66,7 +75,31 @@ pub(crate) fn convert(
     written?;
     writer.finish(&mut lines);
     export.file.write_all(&lines)?;
-    Ok(Checked::open(header, report, export)?)
+    // What it holds was looked through row by row, whose places tell more than those of the lines.
+    Ok(Checked::open(header, report, export, true)?)
+}
+
+/// Returns a record as it is let in, and reports what is odd in its row.
+fn admitted(
+    mut line: Line,
+    place: &str,
+    allows_secrets: bool,
+    report: &mut ImportReport,
+) -> Option<Line> {
+    let finding = |FieldFault { field, reason }: FieldFault| Finding {
+        place: place.to_owned(),
+        field: original::column(&field).to_owned(),
+        reason,
+    };
+    let secret = if allows_secrets { None } else { likely_secret(&line) };
+    if let Some(fault) = secret {
+        report.add_rejected(finding(fault));
+        return None;
+    }
+    if let Some(fault) = settle(&mut line) {
+        report.add_adjusted(finding(fault));
+    }
+    Some(line)
 }
 
 /// Opens a secret that is not bound to its id, and seals it bound; one in the clear is sealed.

@@ -67,6 +67,12 @@ pub(crate) fn forget(record: &mut Knowledge, target: &KnowledgeId) {
     record.relationships.retain(|one| one.target != *target);
 }
 
+/// Tells whether the other record of a relation of `id` tells of it too.
+pub(crate) fn is_mutual(id: &KnowledgeId, relation: &Relationship, target: &Knowledge) -> bool {
+    let back = Relationship { kind: inverse(&relation.kind), target: id.clone() };
+    target.relationships.contains(&back)
+}
+
 fn check_other(id: &KnowledgeId, target: &KnowledgeId) -> Result<(), Refusal> {
     if id != target {
         return Ok(());

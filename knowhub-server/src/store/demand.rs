@@ -106,6 +106,21 @@ fn update(db: &Connection, noticed: &Noticed) -> Result<(), Error> {
     Ok(())
 }
 
+/// Writes an entry of which nothing is known yet.
+pub(super) fn insert(db: &Connection, one: &Demand) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO demand (kind, wanted, count, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((
+        one.kind.as_str(),
+        &one.wanted,
+        one.count.cast_signed(),
+        one.first_at.as_millis(),
+        one.last_at.as_millis(),
+    ))?;
+    Ok(())
+}
+
 /// Makes room: first what was found meanwhile goes, then the least wanted.
 fn trim(db: &Connection) -> Result<(), Error> {
     let surplus = || -> rusqlite::Result<i64> {

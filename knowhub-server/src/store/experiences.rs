@@ -72,7 +72,7 @@ impl Store {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), now, || {
                 let seq = next_seq(db)?;
-                let id = insert(db, seq, &report, &stamp, now)?;
+                let id = insert(db, None, seq, &report, &stamp, now)?;
                 resource_names::count_experience(db, &report)?;
                 let row = Experience { id, seq, report, stamp, created_at: now };
                 changes.push(Change::Experience(Box::new(row)));
@@ -143,19 +143,22 @@ fn find(db: &Connection, id: ExperienceId) -> rusqlite::Result<Option<Experience
         .optional()
 }
 
-fn insert(
+/// Writes a row, under this number or the next free one; the aggregate of its name is the caller's.
+pub(super) fn insert(
     db: &Connection,
+    id: Option<ExperienceId>,
     seq: i64,
     report: &NewExperience,
     stamp: &Stamp,
-    now: Timestamp,
+    created_at: Timestamp,
 ) -> rusqlite::Result<ExperienceId> {
     db.prepare_cached(
-        "INSERT INTO experiences (seq, name, url, category, task, score, outcome, tips, content_id,
-                                  submitted_by, authenticated_as, on_behalf_of, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "INSERT INTO experiences (id, seq, name, url, category, task, score, outcome, tips,
+             content_id, submitted_by, authenticated_as, on_behalf_of, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute((
+        id.map(|id| id.0),
         seq,
         &report.name,
         &report.url,
@@ -168,7 +171,7 @@ fn insert(
         &report.submitted_by,
         &stamp.authenticated_as,
         &stamp.on_behalf_of,
-        now.as_millis(),
+        created_at.as_millis(),
     ))?;
     Ok(ExperienceId(db.last_insert_rowid()))
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use protocol::{
     ExperienceId, Timestamp,
     export::{
-        Evaluation, Experience, Feedback, KnowledgeRecord, Line, Resource, Tombstone, Version,
+        Evaluation, Experience, Feedback, KnowledgeRecord, Line, RecordKind, Resource, Tombstone,
+        Version,
     },
+    hub,
 };
 use rusqlite::{Connection, Row};
 
@@ -22,6 +24,8 @@ use super::{
 type ReadRecord = fn(&Row<'_>) -> rusqlite::Result<Line>;
 
 /// Every table that is truth, in the order of an export; each is read in an order that its rows alone decide.
+///
+/// A record comes before its tombstone, and both before what was said of it: an import judges by them.
 const TABLES: [(Table, &str, ReadRecord); 8] = [
     (left_out::EXPERIENCES, "SELECT * FROM experiences ORDER BY id", |row| {
         Ok(Line::Experience(experience(row)?))
@@ -32,11 +36,11 @@ const TABLES: [(Table, &str, ReadRecord); 8] = [
     (left_out::KNOWLEDGE, "SELECT * FROM knowledge ORDER BY id", |row| {
         Ok(Line::Knowledge(knowledge_record(row)?))
     }),
-    (left_out::VERSIONS, "SELECT * FROM versions ORDER BY kind, id, version", |row| {
-        Ok(Line::Version(version(row)?))
-    }),
     (left_out::TOMBSTONES, "SELECT * FROM tombstones ORDER BY kind, id", |row| {
         Ok(Line::Tombstone(tombstone(row)?))
+    }),
+    (left_out::VERSIONS, "SELECT * FROM versions ORDER BY kind, id, version", |row| {
+        Ok(Line::Version(version(row)?))
     }),
     (
         left_out::EVALUATIONS,
@@ -122,41 +126,11 @@ pub(super) fn last_experience(db: &Connection) -> rusqlite::Result<i64> {
 }
 
 pub(super) fn experience(row: &Row<'_>) -> rusqlite::Result<Experience> {
-    let experiences::Experience { id, report, stamp, created_at, .. } = experiences::read(row)?;
-    Ok(Experience {
-        id,
-        name: report.name,
-        url: report.url,
-        category: report.category,
-        task: report.task,
-        score: report.score,
-        outcome: report.outcome,
-        tips: report.tips,
-        content_id: report.content_id,
-        submitted_by: report.submitted_by,
-        authenticated_as: stamp.authenticated_as,
-        on_behalf_of: stamp.on_behalf_of,
-        created_at,
-    })
+    Ok(hub::Experience::from(experiences::read(row)?).into())
 }
 
 pub(super) fn resource(row: &Row<'_>) -> rusqlite::Result<Resource> {
-    let resource = resources::read(row)?;
-    Ok(Resource {
-        id: resource.id,
-        title: resource.title,
-        body: resource.body,
-        secure_body: resource.secure_body,
-        content_type: resource.content_type,
-        metadata: resource.metadata.0,
-        sort_order: resource.sort_order,
-        submitted_by: resource.submitted_by,
-        authenticated_as: resource.authenticated_as,
-        on_behalf_of: resource.on_behalf_of,
-        version: resource.version,
-        created_at: resource.created_at,
-        updated_at: resource.updated_at,
-    })
+    Ok(resources::read(row)?.record().into())
 }
 
 pub(super) fn knowledge_record(row: &Row<'_>) -> rusqlite::Result<KnowledgeRecord> {
@@ -166,7 +140,7 @@ pub(super) fn knowledge_record(row: &Row<'_>) -> rusqlite::Result<KnowledgeRecor
 
 pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
     Ok(Version {
-        kind: row.get("kind")?,
+        kind: kind(row)?,
         id: row.get("id")?,
         version: row.get("version")?,
         record: serde_json::from_str(&row.get::<_, String>("record")?).map_err(unreadable)?,
@@ -177,12 +151,14 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
 
 pub(super) fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     Ok(Tombstone {
-        kind: row.get("kind")?,
+        kind: kind(row)?,
         id: row.get("id")?,
         version: row.get("version")?,
         deleted_at: time(row, "deleted_at")?,
         deleted_by: row.get("deleted_by")?,
         reason: row.get("reason")?,
+        erased_to: row.get("erased_to")?,
+        fingerprint: row.get("fingerprint")?,
     })
 }
 
@@ -209,6 +185,10 @@ pub(super) fn feedback(row: &Row<'_>) -> rusqlite::Result<Feedback> {
         created_at: time(row, "created_at")?,
         applied_at: row.get::<_, Option<i64>>("applied_at")?.map(Timestamp::from_millis),
     })
+}
+
+fn kind(row: &Row<'_>) -> rusqlite::Result<RecordKind> {
+    serde_json::from_value(row.get::<_, String>("kind")?.into()).map_err(unreadable)
 }
 
 fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
@@ -248,7 +228,10 @@ mod tests {
              submitted_by authenticated_as on_behalf_of -content_hash version created_at updated_at",
         ),
         ("store", "-only_row id last_seq"),
-        ("tombstones", "kind id -seq -row version deleted_at deleted_by reason"),
+        (
+            "tombstones",
+            "kind id -seq -row version deleted_at deleted_by reason erased_to fingerprint",
+        ),
         ("versions", "kind id version record replaced_at replaced_by"),
     ];
 

@@ -16,6 +16,7 @@ use super::{Identity, OpenError, change, integrity};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_initial.sql"),
     include_str!("../../migrations/0002_whole_hub.sql"),
+    include_str!("../../migrations/0004_erasures.sql"),
 ];
 
 /// Marks the file as a KnowHub store; the letters `KnHb`.

@@ -1,14 +1,22 @@
 //! Records of an export on their way into the store: each is stored, found to be here, or stands against what is here.
 
-mod rows;
+mod history;
+mod records;
+
+use std::collections::HashSet;
 
 use protocol::{
-    ExperienceId, Timestamp,
-    export::{Experience, KnowledgeRecord, Line, Resource, Tombstone, Version},
+    ExperienceId,
+    export::{Line, RecordKind},
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::{Change, Error, RecordKind, Store, demand, export};
+use super::{Change, Error, Store, export};
+
+/// The highest number that an imported experience keeps, of which numbers for new ones are then counted on.
+///
+/// Whoever has a higher one gets another, so that no import uses all numbers up.
+const MAX_KEPT_NUMBER: i64 = 1 << 52;
 
 /// What became of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,32 +32,45 @@ pub(crate) enum Fate {
 const OTHER: &str = "another state of it is here";
 const DELETED: &str = "it was deleted here";
 
-/// How one import is done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+/// One import, and what it remembers from one transaction to the next.
+#[derive(Debug)]
+pub(crate) struct Importing {
     /// The last change before it began: what came later belongs to the import itself.
-    pub(crate) since: i64,
+    since: i64,
     /// Nothing is kept; the fates are those that the records would have.
-    pub(crate) dry_run: bool,
+    dry_run: bool,
+    /// The records that were not taken: what was said of them elsewhere stays out as well.
+    left_out: HashSet<(RecordKind, String)>,
+}
+
+impl Importing {
+    /// Leaves out what the import may bring of this record's history.
+    pub(crate) fn leave_out(&mut self, record: &Line) {
+        self.left_out.extend(subject(record));
+    }
+
+    /// Returns the last change before the import.
+    pub(crate) fn since(&self) -> i64 {
+        self.since
+    }
+
+    fn has_left_out(&self, kind: RecordKind, id: &str) -> bool {
+        !self.left_out.is_empty() && self.left_out.contains(&(kind, id.to_owned()))
+    }
 }
 
 impl Store {
-    /// Returns how far the change sequence is.
-    pub(crate) async fn find_last_seq(&self) -> Result<i64, Error> {
-        self.read(|db| Ok(super::change::identity(db)?.last_seq)).await
-    }
-
-    /// Keeps the numbers of experiences up to `last` for an import, so that new ones do not take them.
-    pub(crate) async fn reserve_experiences(&self, last: ExperienceId) -> Result<(), Error> {
-        self.write(move |db, _| {
-            let free = export::last_experience(db)?;
-            if last.0 > free {
-                db.execute("DELETE FROM sqlite_sequence WHERE name = 'experiences'", [])?;
-                db.execute("INSERT INTO sqlite_sequence VALUES ('experiences', ?1)", [last.0])?;
-            }
-            Ok(())
-        })
-        .await
+    /// Begins an import of experiences numbered up to `last`, whose numbers new ones do not take from now on.
+    pub(crate) async fn begin_import(
+        &self,
+        last: ExperienceId,
+        dry_run: bool,
+    ) -> Result<Importing, Error> {
+        let since = self.read(|db| Ok(super::change::identity(db)?.last_seq)).await?;
+        if !dry_run {
+            self.write(move |db, _| Ok(reserve_experiences(db, last)?)).await?;
+        }
+        Ok(Importing { since, dry_run, left_out: HashSet::new() })
     }
 
     /// Imports records in one transaction and returns the fate of each, in order.
@@ -57,214 +78,90 @@ impl Store {
     /// Done again with the same records it changes nothing.
     pub(crate) async fn import_records(
         &self,
+        mut importing: Importing,
         records: Vec<Line>,
-        terms: Terms,
-    ) -> Result<Vec<Fate>, Error> {
+    ) -> Result<(Importing, Vec<Fate>), Error> {
         self.write(move |db, changes| {
-            if terms.dry_run {
-                // The enclosing transaction belongs to other writers too.
-                db.execute_batch("SAVEPOINT dry_run")?;
-                let fates = import_all(db, &mut Vec::new(), records, terms);
-                db.execute_batch("ROLLBACK TO dry_run; RELEASE dry_run")?;
-                return fates;
-            }
-            import_all(db, changes, records, terms)
+            let fates = if importing.dry_run {
+                try_all(db, &mut importing, records)
+            } else {
+                import_all(db, changes, &mut importing, records)
+            };
+            Ok((importing, fates?))
         })
         .await
     }
 }
 
+fn reserve_experiences(db: &Connection, last: ExperienceId) -> rusqlite::Result<()> {
+    let last = last.0.min(MAX_KEPT_NUMBER);
+    if last > export::last_experience(db)? {
+        db.execute("DELETE FROM sqlite_sequence WHERE name = 'experiences'", [])?;
+        db.execute("INSERT INTO sqlite_sequence VALUES ('experiences', ?1)", [last])?;
+    }
+    Ok(())
+}
+
+/// Imports records and undoes that; the enclosing transaction belongs to other writers too.
+fn try_all(
+    db: &Connection,
+    importing: &mut Importing,
+    records: Vec<Line>,
+) -> Result<Vec<Fate>, Error> {
+    db.execute_batch("SAVEPOINT dry_run")?;
+    let fates = import_all(db, &mut Vec::new(), importing, records);
+    // A full or failing disk makes the engine undo the whole transaction, and nothing is left to go back to.
+    if !db.is_autocommit() {
+        db.execute_batch("ROLLBACK TO dry_run; RELEASE dry_run")?;
+    }
+    fates
+}
+
 fn import_all(
     db: &Connection,
     changes: &mut Vec<Change>,
+    importing: &mut Importing,
     records: Vec<Line>,
-    terms: Terms,
 ) -> Result<Vec<Fate>, Error> {
-    records.into_iter().map(|record| import(db, changes, record, terms.since)).collect()
+    records.into_iter().map(|record| import(db, changes, importing, record)).collect()
 }
 
 fn import(
     db: &Connection,
     changes: &mut Vec<Change>,
+    importing: &mut Importing,
     record: Line,
-    since: i64,
 ) -> Result<Fate, Error> {
-    match record {
-        Line::Experience(experience) => import_experience(db, changes, experience, since),
-        Line::Resource(resource) => import_resource(db, changes, &resource),
-        Line::Knowledge(knowledge) => import_knowledge(db, changes, &knowledge),
-        Line::Version(version) => import_version(db, &version),
-        Line::Tombstone(tombstone) => import_tombstone(db, &tombstone),
-        Line::Evaluation(one) => {
-            let key = (&one.principal, &one.trace_id, &one.knowledge_id, one.injected_at_sequence);
-            let here = find(
-                db,
-                "SELECT * FROM evaluations WHERE principal = ?1 AND trace_id = ?2
-                 AND knowledge_id = ?3 AND injected_at_sequence = ?4",
-                key,
-                export::evaluation,
-            )?;
-            unless_here(here.as_ref(), &one, || rows::insert_evaluation(db, &one))
-        }
-        Line::Feedback(one) => {
-            let key =
-                (one.knowledge_id.as_str(), &one.text, &one.principal, one.created_at.as_millis());
-            let here = find(
-                db,
-                "SELECT * FROM feedback WHERE knowledge_id = ?1 AND text = ?2
-                 AND principal = ?3 AND created_at = ?4 LIMIT 1",
-                key,
-                export::feedback,
-            )?;
-            unless_here(here.as_ref(), &one, || rows::insert_feedback(db, &one))
-        }
-        Line::Demand(one) => {
-            let key = (one.kind.as_str(), &one.wanted);
-            let here = find(
-                db,
-                "SELECT * FROM demand WHERE kind = ?1 AND wanted = ?2",
-                key,
-                demand::from_row,
-            )?;
-            unless_here(here.as_ref(), &one, || rows::insert_demand(db, &one))
-        }
+    let subject = subject(&record);
+    let fate = match record {
+        Line::Experience(one) => records::import_experience(db, changes, one, importing.since)?,
+        Line::Resource(one) => records::import_resource(db, changes, one)?,
+        Line::Knowledge(one) => records::import_knowledge(db, changes, one)?,
+        Line::Tombstone(one) => history::import_tombstone(db, &one)?,
+        Line::Version(one) => history::import_version(db, importing, &one)?,
+        Line::Evaluation(one) => history::import_evaluation(db, importing, &one)?,
+        Line::Feedback(one) => history::import_feedback(db, importing, &one)?,
+        Line::Demand(one) => history::import_demand(db, &one)?,
         Line::Manifest(_) => unreachable!("the importer reads the manifest itself"),
-    }
-}
-
-/// Stores a record whose key nobody else uses.
-fn unless_here<T: PartialEq>(
-    here: Option<&T>,
-    record: &T,
-    insert: impl FnOnce() -> rusqlite::Result<()>,
-) -> Result<Fate, Error> {
-    match here {
-        Some(here) if here == record => Ok(Fate::Here(None)),
-        Some(_) => Ok(Fate::Refused(OTHER)),
-        None => {
-            insert()?;
-            Ok(Fate::Imported(None))
-        }
-    }
-}
-
-/// An experience keeps its number where that is free, and gets a new one otherwise.
-fn import_experience(
-    db: &Connection,
-    changes: &mut Vec<Change>,
-    experience: Experience,
-    since: i64,
-) -> Result<Fate, Error> {
-    let number = experience.id.0;
-    let here = find(db, "SELECT * FROM experiences WHERE id = ?1", [number], export::experience)?;
-    if here.as_ref() == Some(&experience) {
-        return Ok(Fate::Here(Some(experience.id)));
-    }
-    if let Some(other) = rows::find_same_experience(db, &experience, since)? {
-        return Ok(Fate::Here(Some(other)));
-    }
-    let deleted_at = deleted_at(db, RecordKind::Experience, &number.to_string())?;
-    if deleted_at.is_some_and(|at| at > experience.created_at) {
-        return Ok(Fate::Refused(DELETED));
-    }
-    let is_free = here.is_none() && deleted_at.is_none();
-    let row = rows::insert_experience(db, experience, is_free)?;
-    let id = row.id;
-    changes.push(Change::Experience(Box::new(row)));
-    Ok(Fate::Imported(Some(id)))
-}
-
-fn import_resource(
-    db: &Connection,
-    changes: &mut Vec<Change>,
-    resource: &Resource,
-) -> Result<Fate, Error> {
-    let id = resource.id.as_str();
-    let here = find(db, "SELECT * FROM resources WHERE id = ?1", [id], export::resource)?;
-    if here.is_none() && is_deleted(db, RecordKind::Resource, id, resource.created_at)? {
-        return Ok(Fate::Refused(DELETED));
-    }
-    unless_here(here.as_ref(), resource, || {
-        changes.push(Change::Resource(Box::new(rows::insert_resource(db, resource)?)));
-        Ok(())
-    })
-}
-
-fn import_knowledge(
-    db: &Connection,
-    changes: &mut Vec<Change>,
-    knowledge: &KnowledgeRecord,
-) -> Result<Fate, Error> {
-    let id = knowledge.record.id.as_str();
-    let here = find(db, "SELECT * FROM knowledge WHERE id = ?1", [id], export::knowledge_record)?;
-    if here.is_none() && is_deleted(db, RecordKind::Knowledge, id, knowledge.record.created_at)? {
-        return Ok(Fate::Refused(DELETED));
-    }
-    unless_here(here.as_ref(), knowledge, || {
-        changes.push(Change::Knowledge(Box::new(rows::insert_knowledge(db, knowledge)?)));
-        Ok(())
-    })
-}
-
-/// A version goes below the record that is here: its number must stay free for what is written next.
-fn import_version(db: &Connection, version: &Version) -> Result<Fate, Error> {
-    let key = (&version.kind, &version.id, version.version);
-    let here = find(
-        db,
-        "SELECT * FROM versions WHERE kind = ?1 AND id = ?2 AND version = ?3",
-        key,
-        export::version,
-    )?;
-    let alive = find_alive(db, &version.kind, &version.id)?;
-    if here.is_none() && alive.is_some_and(|alive| version.version >= alive.version) {
-        return Ok(Fate::Refused("the record that is here is not newer"));
-    }
-    unless_here(here.as_ref(), version, || rows::insert_version(db, version))
-}
-
-/// A tombstone deletes nothing here; it only keeps what was deleted from coming back.
-fn import_tombstone(db: &Connection, tombstone: &Tombstone) -> Result<Fate, Error> {
-    let key = (&tombstone.kind, &tombstone.id);
-    let here =
-        find(db, "SELECT * FROM tombstones WHERE kind = ?1 AND id = ?2", key, export::tombstone)?;
-    let alive = find_alive(db, &tombstone.kind, &tombstone.id)?;
-    // One that was made after the deletion is another life under the same id.
-    if here.is_none() && alive.is_some_and(|alive| alive.created_at < tombstone.deleted_at) {
-        return Ok(Fate::Refused("deleted there, and still here"));
-    }
-    unless_here(here.as_ref(), tombstone, || rows::insert_tombstone(db, tombstone))
-}
-
-/// A record under an id, as versions and tombstones have to know it.
-#[derive(Clone, Copy)]
-struct Alive {
-    version: i64,
-    created_at: Timestamp,
-}
-
-fn find_alive(db: &Connection, kind: &str, id: &str) -> rusqlite::Result<Option<Alive>> {
-    let query = match kind {
-        "experience" => "SELECT 1, created_at FROM experiences WHERE id = ?1",
-        "resource" => "SELECT version, created_at FROM resources WHERE id = ?1",
-        _ => "SELECT version, created_at FROM knowledge WHERE id = ?1",
     };
-    find(db, query, [id], |row| {
-        Ok(Alive { version: row.get(0)?, created_at: Timestamp::from_millis(row.get(1)?) })
-    })
+    if matches!(fate, Fate::Refused(_)) {
+        importing.left_out.extend(subject);
+    }
+    Ok(fate)
 }
 
-fn is_deleted(
-    db: &Connection,
-    kind: RecordKind,
-    id: &str,
-    created_at: Timestamp,
-) -> rusqlite::Result<bool> {
-    Ok(deleted_at(db, kind, id)?.is_some_and(|at| at > created_at))
+/// Returns which record a line holds, if it is one of which others may speak.
+fn subject(record: &Line) -> Option<(RecordKind, String)> {
+    match record {
+        Line::Resource(one) => Some((RecordKind::Resource, one.id.to_string())),
+        Line::Knowledge(one) => Some((RecordKind::Knowledge, one.record.id.to_string())),
+        _ => None,
+    }
 }
 
-fn deleted_at(db: &Connection, kind: RecordKind, id: &str) -> rusqlite::Result<Option<Timestamp>> {
-    let query = "SELECT deleted_at FROM tombstones WHERE kind = ?1 AND id = ?2";
-    find(db, query, (kind.as_str(), id), |row| Ok(Timestamp::from_millis(row.get(0)?)))
+/// Returns the fate of a record beside the one that is here under its key.
+fn beside<T: PartialEq>(here: &T, record: &T) -> Fate {
+    if here == record { Fate::Here(None) } else { Fate::Refused(OTHER) }
 }
 
 fn find<T>(
@@ -274,4 +171,30 @@ fn find<T>(
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
     db.prepare_cached(query)?.query_row(key, read).optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{
+        Timestamp,
+        hub::{Demand, DemandKind},
+    };
+
+    use super::*;
+    use crate::store::file;
+
+    #[test]
+    fn a_dry_run_on_a_full_disk_says_that_it_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = file::open(&folder.path().join("hub.db")).unwrap().db;
+        let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        db.pragma_update(None, "max_page_count", pages + 2).unwrap();
+        let at = Timestamp::from_millis(0);
+        let (kind, wanted) = (DemandKind::Content, "长".repeat(100_000));
+        let demand = Demand { kind, wanted, count: 1, first_at: at, last_at: at };
+        db.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut importing = Importing { since: 0, dry_run: true, left_out: HashSet::new() };
+        let tried = try_all(&db, &mut importing, vec![Line::Demand(demand)]);
+        assert!(matches!(tried, Err(Error::DiskFull(_))), "{tried:?}");
+    }
 }

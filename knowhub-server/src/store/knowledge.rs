@@ -2,8 +2,8 @@
 
 mod change;
 mod delete;
-mod evaluations;
-mod feedback;
+pub(super) mod evaluations;
+pub(super) mod feedback;
 mod list;
 mod relations;
 
@@ -27,8 +27,11 @@ pub(crate) use change::Edited;
 pub(crate) use feedback::{Judged, OpenFeedback};
 pub(crate) use list::KnowledgeFilter;
 
-/// How often an id is drawn again when it is taken; a burst of more than some 60,000 records within a second loses.
+/// How often an id is drawn again when it is taken, by a deleted record too; a burst of more than some 60,000 records within a second loses.
 const MAX_DRAWS: usize = 256;
+
+/// The version of a record that is made.
+const FIRST_VERSION: i64 = 1;
 
 /// A stored record and its place in the change sequence.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,12 +60,12 @@ impl Store {
             idempotency::once(db, request.as_ref(), record.created_at, || {
                 record.id = free_id(db, record.id.clone(), draw)?;
                 let seq = next_seq(db)?;
-                let row = insert(db, seq, &record)?;
+                let row = insert(db, seq, FIRST_VERSION, &record)?;
                 let created = KnowledgeCreated { id: record.id.clone(), status: record.status };
                 changes.push(Change::Knowledge(Box::new(KnowledgeRow {
                     row,
                     seq,
-                    version: 1,
+                    version: FIRST_VERSION,
                     record,
                 })));
                 Ok(created)
@@ -114,8 +117,11 @@ fn free_id(
     first: KnowledgeId,
     draw: impl Fn() -> KnowledgeId,
 ) -> Result<KnowledgeId, Error> {
-    let mut statement =
-        db.prepare_cached("SELECT EXISTS (SELECT 1 FROM knowledge WHERE id = ?1)")?;
+    let mut statement = db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM knowledge WHERE id = ?1)
+                 OR EXISTS (SELECT 1 FROM tombstones WHERE kind = 'knowledge' AND id = ?1)
+                 OR EXISTS (SELECT 1 FROM versions WHERE kind = 'knowledge' AND id = ?1)",
+    )?;
     let mut id = first;
     for _ in 0..MAX_DRAWS {
         let is_taken: bool = statement.query_row([id.as_str()], |row| row.get(0))?;
@@ -128,17 +134,24 @@ fn free_id(
 }
 
 /// Writes a new row and returns its number: the one it had before, where a record of this id was deleted.
-pub(super) fn insert(db: &Connection, seq: i64, record: &Knowledge) -> rusqlite::Result<i64> {
+pub(super) fn insert(
+    db: &Connection,
+    seq: i64,
+    version: i64,
+    record: &Knowledge,
+) -> rusqlite::Result<i64> {
     db.prepare_cached(
-        "INSERT INTO knowledge (row, seq, id, task, content, types, tags, scopes, owner, resource_ids,
-             source, eval, status, verified_by, relationships, message_id, created_at, updated_at)
+        "INSERT INTO knowledge (row, seq, version, id, task, content, types, tags, scopes, owner,
+             resource_ids, source, eval, status, verified_by, relationships, message_id,
+             created_at, updated_at)
          VALUES ((SELECT row FROM tombstones WHERE kind = 'knowledge' AND id = :id AND row > 0),
-             :seq, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
+             :seq, :version, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
              :source, :eval, :status, :verified_by, :relationships, :message_id, :created_at,
              :updated_at)",
     )?
     .execute(named_params! {
         ":seq": seq,
+        ":version": version,
         ":id": record.id.as_str(),
         ":task": record.task,
         ":content": record.content,
@@ -197,4 +210,58 @@ fn value<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T
 /// Returns the error of a stored text that does not say what it should.
 pub(super) fn unreadable(err: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(err))
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::hub::{KnowledgeFeedback, NewKnowledge};
+
+    use super::*;
+    use crate::{
+        access::Stamp,
+        knowledge::{Author, new_record},
+        metrics::CommitMetrics,
+        store::{Deletion, Expected},
+    };
+
+    #[tokio::test]
+    async fn the_id_of_a_deleted_record_is_not_given_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
+        let now = Timestamp::from_millis(0);
+        let id = move |number| KnowledgeId::new(now, number);
+        let record = || new_record(NewKnowledge::default(), Stamp::default(), id(1), now);
+        let deletion = || Deletion { by: "me".into(), reason: String::new(), at: now };
+        for (number, erase) in [(1, false), (2, true), (3, false)] {
+            let made = store.insert_knowledge(record(), move || id(number), None).await.unwrap();
+            assert_eq!(made.answer.id, id(number));
+            let gone = store.delete_knowledge(id(number), Expected::Stored, deletion(), erase);
+            gone.await.unwrap();
+        }
+        store.close().await;
+    }
+
+    #[tokio::test]
+    async fn the_same_feedback_of_one_moment_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
+        let now = Timestamp::from_millis(0);
+        let id = KnowledgeId::new(now, 1);
+        let record = new_record(NewKnowledge::default(), Stamp::default(), id.clone(), now);
+        store.insert_knowledge(record, || unreachable!("the id is free"), None).await.unwrap();
+        for (text, at) in [("a", 0), ("a", 0), ("b", 0), ("a", 1)] {
+            let author = Author { name: "me".into(), now: Timestamp::from_millis(at) };
+            let evolve_feedback = Some(text.to_owned());
+            let feedback = KnowledgeFeedback { evolve_feedback, ..KnowledgeFeedback::default() };
+            let expected = Expected::Anything;
+            store
+                .insert_feedback(id.clone(), feedback, expected, author, String::new(), None)
+                .await
+                .unwrap();
+        }
+        assert_eq!(store.list_feedback(id, 0, 10).await.unwrap().1, 3);
+        store.close().await;
+    }
 }

@@ -9,12 +9,11 @@ use std::path::Path;
 use protocol::{
     ExperienceId, KnowledgeId, ResourceId, Timestamp,
     export::{Experience, Finding, KnowledgeRecord, Line, Resource},
-    hub::{ContentType, Eval, Knowledge, KnowledgeStatus, Origin, PlainTexts, WriteBody},
+    hub::{ContentType, Eval, Knowledge, KnowledgeStatus, Origin},
 };
 use rusqlite::{Connection, OpenFlags};
 
 use super::integrity;
-use crate::secrets;
 use cells::Cells;
 
 /// The time of a row that tells none: a fixed one, so that the same file gives the same records again.
@@ -25,8 +24,8 @@ pub(crate) type Reseal<'a> = &'a dyn Fn(&ResourceId, &str) -> Result<String, Str
 
 /// What came of a row, or of a part of it.
 pub(crate) enum Found {
-    /// A record.
-    Record(Box<Line>),
+    /// A record, and where it stands.
+    Record { line: Box<Line>, place: String },
     /// A row that cannot be stored.
     Rejected(Finding),
     /// A value that was read as something else, or not at all.
@@ -176,40 +175,21 @@ fn read_table(
     while let Some(row) = rows.next()? {
         number += 1;
         let mut cells = Cells::read(table, number, &names, row)?;
-        let read = read_row(&mut cells).and_then(|line| checked(&cells, line));
+        // What could not be reported to this hub is refused.
+        let read = read_row(&mut cells).and_then(|line| match line.check() {
+            Ok(()) => Ok(Box::new(line)),
+            Err(fault) => Err(cells.wrong(column(&fault.field), fault.reason)),
+        });
         cells.take_adjusted().into_iter().map(Found::Adjusted).for_each(&mut *take);
-        take(read.map_or_else(Found::Rejected, |line| Found::Record(Box::new(line))));
+        let place = cells.into_place();
+        take(read.map_or_else(Found::Rejected, |line| Found::Record { line, place }));
     }
     Ok(())
 }
 
-/// Refuses what could not be reported to this hub either.
-fn checked(cells: &Cells, line: Line) -> Result<Line, Finding> {
-    line.check().map_err(|fault| cells.wrong(&fault.field, fault.reason))?;
-    let report;
-    let texts = match &line {
-        Line::Experience(experience) => {
-            report = experience.report();
-            report.plain_texts()
-        }
-        Line::Resource(one) => {
-            PlainTexts::default().text("title", &one.title).text("body", &one.body)
-        }
-        Line::Knowledge(one) => PlainTexts::default()
-            .text("task", &one.record.task)
-            .text("content", &one.record.content),
-        _ => PlainTexts::default(),
-    };
-    match secrets::find_in(&texts) {
-        None => Ok(line),
-        Some(found) => Err(cells.wrong(
-            &found.field,
-            format!(
-                "looks like a secret ({}); move it to the secure_body of a resource",
-                found.kind
-            ),
-        )),
-    }
+/// Returns the column that a field of a record comes from.
+pub(crate) fn column(field: &str) -> &str {
+    field.strip_prefix("record.").unwrap_or(field)
 }
 
 fn experience(cells: &mut Cells) -> Result<Line, Finding> {
@@ -247,7 +227,7 @@ fn resource(cells: &mut Cells, reseal: Reseal<'_>) -> Result<Line, Finding> {
         body: cells.text("body")?,
         secure_body,
         content_type: cells.word("content_type", ContentType::Text, "text"),
-        metadata: cells.object("metadata")?,
+        metadata: cells.metadata("metadata")?,
         sort_order: cells.whole_number("sort_order"),
         submitted_by: cells.text("submitted_by")?,
         authenticated_as: String::new(),
@@ -269,11 +249,11 @@ fn knowledge(cells: &mut Cells) -> Result<Line, Finding> {
             id,
             task: cells.text("task")?,
             content: cells.text("content")?,
-            types: cells.json("types")?.unwrap_or_default(),
+            types: cells.list("types")?,
             tags: cells.json("tags")?.unwrap_or_default(),
-            scopes: cells.json("scopes")?.unwrap_or_default(),
+            scopes: cells.list("scopes")?,
             owner: cells.text("owner")?,
-            resource_ids: cells.json("resource_ids")?.unwrap_or_default(),
+            resource_ids: cells.list("resource_ids")?,
             source: cells.json("source")?.unwrap_or_else(Origin::default),
             eval: cells.json("eval")?.unwrap_or_else(Eval::default),
             status: cells.word("status", KnowledgeStatus::Approved, "approved"),

@@ -127,7 +127,8 @@ impl Store {
                     keep(db, current, deletion.at, &deletion.by)?;
                     db.prepare_cached("DELETE FROM resources WHERE id = ?1")?
                         .execute([id.as_str()])?;
-                    let dead = Dead { kind: RecordKind::Resource, id: id.as_str(), row, version };
+                    let (kind, id) = (RecordKind::Resource, id.as_str());
+                    let dead = Dead { kind, id, row, version, fingerprint: "" };
                     changes.push(Change::Deleted(insert_tombstone(db, dead, &deletion)?));
                     version
                 }

@@ -1,36 +1,21 @@
 //! What was deleted, by whom and why.
 
 use protocol::Timestamp;
+pub(crate) use protocol::export::RecordKind;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::change::next_seq;
 
-/// What kind of record a tombstone or an earlier version speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum RecordKind {
-    Experience,
-    Resource,
-    Knowledge,
-}
-
-impl RecordKind {
-    /// Returns the kind as it is stored and exported.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Experience => "experience",
-            Self::Resource => "resource",
-            Self::Knowledge => "knowledge",
-        }
-    }
-}
-
-/// A record that is about to be deleted.
+/// A record that is deleted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dead<'a> {
     pub(super) kind: RecordKind,
     pub(super) id: &'a str,
+    /// The row it had here; 0 when it had none, so that no index has to hear of it.
     pub(super) row: i64,
     pub(super) version: i64,
+    /// Of an experience: the hash of what it said; empty for all others.
+    pub(super) fingerprint: &'a str,
 }
 
 /// Why and by whom a record is deleted.
@@ -53,6 +38,8 @@ pub(crate) struct DeletedRow {
 }
 
 /// Writes the tombstone of a record, within the caller's transaction; an earlier one of the same id is replaced.
+///
+/// What was erased under that id stays known.
 pub(super) fn insert_tombstone(
     db: &Connection,
     dead: Dead<'_>,
@@ -60,9 +47,13 @@ pub(super) fn insert_tombstone(
 ) -> rusqlite::Result<DeletedRow> {
     let seq = next_seq(db)?;
     db.prepare_cached(
-        "INSERT OR REPLACE INTO tombstones
-             (kind, id, seq, row, version, deleted_at, deleted_by, reason)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO tombstones
+             (kind, id, seq, row, version, deleted_at, deleted_by, reason, fingerprint)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT (kind, id) DO UPDATE SET
+             seq = excluded.seq, row = excluded.row, version = excluded.version,
+             deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by,
+             reason = excluded.reason, fingerprint = excluded.fingerprint",
     )?
     .execute((
         dead.kind.as_str(),
@@ -73,6 +64,7 @@ pub(super) fn insert_tombstone(
         deletion.at.as_millis(),
         &deletion.by,
         &deletion.reason,
+        dead.fingerprint,
     ))?;
     Ok(DeletedRow { kind: dead.kind, row: dead.row, seq })
 }
@@ -86,6 +78,28 @@ pub(super) fn find_tombstone(
     db.prepare_cached("SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2")?
         .query_row((kind.as_str(), id), |row| row.get(0))
         .optional()
+}
+
+/// Notes that what a deleted record said up to this version is erased, and must not come back.
+pub(super) fn update_erased_to(
+    db: &Connection,
+    kind: RecordKind,
+    id: &str,
+    version: i64,
+) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "UPDATE tombstones SET erased_to = max(erased_to, ?3) WHERE kind = ?1 AND id = ?2",
+    )?
+    .execute((kind.as_str(), id, version))?;
+    Ok(())
+}
+
+/// Tells whether an experience that says this, under whatever number, was deleted.
+pub(super) fn is_deleted_experience(db: &Connection, fingerprint: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM tombstones WHERE fingerprint = ?1 AND fingerprint <> '')",
+    )?
+    .query_row([fingerprint], |row| row.get(0))
 }
 
 /// Lists the rows of this kind that were deleted after `seq`, in that order, at most `limit`.

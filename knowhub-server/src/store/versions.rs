@@ -6,7 +6,12 @@ use protocol::{Timestamp, hub::EarlierVersion};
 use rusqlite::{Connection, OptionalExtension};
 use serde::de::DeserializeOwned;
 
-use super::{Error, Store, knowledge::unreadable, left_out, tombstones::RecordKind};
+use super::{
+    Error, Store,
+    knowledge::unreadable,
+    left_out,
+    tombstones::{RecordKind, find_tombstone, update_erased_to},
+};
 
 /// What version a change expects its record to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,11 +92,14 @@ pub(super) fn last(
     .optional()
 }
 
-/// Removes all earlier versions of a record for good.
+/// Removes all earlier versions of a deleted record for good, and notes on its tombstone that none comes back.
 pub(super) fn erase(db: &Connection, kind: RecordKind, id: &str) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM versions WHERE kind = ?1 AND id = ?2")?
         .execute((kind.as_str(), id))?;
-    Ok(())
+    match find_tombstone(db, kind, id)? {
+        Some(version) => update_erased_to(db, kind, id, version),
+        None => Ok(()),
+    }
 }
 
 /// Which earlier versions of a record are wanted.

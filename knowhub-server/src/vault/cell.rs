@@ -5,18 +5,16 @@ use aes_gcm::{
     aead::{Aead, Payload},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use protocol::hub::SecretText;
+use protocol::hub::{SEALED_PREFIX, SecretText};
 use zeroize::Zeroize;
 
 use super::keys::OrgKey;
-
-const FORMAT: &str = "encrypted:AES256-GCM:";
 
 const NONCE_BYTES: usize = 12;
 
 /// Returns what binds a cell to its resource, so that it opens nowhere else.
 pub(super) fn binding(id: &str) -> Vec<u8> {
-    format!("{FORMAT}{id}").into_bytes()
+    format!("{SEALED_PREFIX}{id}").into_bytes()
 }
 
 /// Seals `text` under a fresh random nonce.
@@ -26,12 +24,12 @@ pub(super) fn seal(key: &OrgKey, bound_to: &[u8], text: &SecretText) -> String {
     let sealed = Aes256Gcm::new(key.bytes().into())
         .encrypt(&nonce.into(), payload)
         .expect("a secret is far shorter than what AES-GCM can seal");
-    format!("{FORMAT}{}", BASE64_STANDARD.encode([&nonce[..], &sealed].concat()))
+    format!("{SEALED_PREFIX}{}", BASE64_STANDARD.encode([&nonce[..], &sealed].concat()))
 }
 
 /// Opens a cell; `None` when another key sealed it, it is bound to something else, or it was changed.
 pub(super) fn open(key: &OrgKey, bound_to: &[u8], cell: &str) -> Option<SecretText> {
-    let bytes = BASE64_STANDARD.decode(cell.strip_prefix(FORMAT)?).ok()?;
+    let bytes = BASE64_STANDARD.decode(cell.strip_prefix(SEALED_PREFIX)?).ok()?;
     let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES)?;
     let nonce: [u8; NONCE_BYTES] = nonce.try_into().ok()?;
     let payload = Payload { msg: sealed, aad: bound_to };
@@ -66,7 +64,7 @@ mod tests {
         assert!(open(&key(2), b"a/b", &cell).is_none(), "another key");
         assert!(open(&key(1), b"a/c", &cell).is_none(), "another place");
         assert!(open(&key(1), b"", &cell).is_none(), "no place");
-        assert!(!cell.contains("密码") && cell.starts_with(FORMAT), "{cell}");
+        assert!(!cell.contains("密码") && cell.starts_with(SEALED_PREFIX), "{cell}");
         assert_ne!(cell, sealed("密码"), "a nonce is never used again");
     }
 
@@ -80,11 +78,11 @@ mod tests {
     #[test]
     fn every_changed_bit_is_noticed() {
         let cell = sealed("x");
-        let bytes = BASE64_STANDARD.decode(cell.strip_prefix(FORMAT).unwrap()).unwrap();
+        let bytes = BASE64_STANDARD.decode(cell.strip_prefix(SEALED_PREFIX).unwrap()).unwrap();
         for bit in 0..bytes.len() * 8 {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            let changed = format!("{FORMAT}{}", BASE64_STANDARD.encode(changed));
+            let changed = format!("{SEALED_PREFIX}{}", BASE64_STANDARD.encode(changed));
             assert!(open(&key(1), b"a/b", &changed).is_none(), "bit {bit}");
         }
     }
@@ -98,8 +96,8 @@ mod tests {
 
         #[test]
         fn no_cell_makes_it_panic(rest: String, bytes: Vec<u8>) {
-            let _ = open(&key(1), b"", &format!("{FORMAT}{rest}"));
-            let _ = open(&key(1), b"", &format!("{FORMAT}{}", BASE64_STANDARD.encode(bytes)));
+            let _ = open(&key(1), b"", &format!("{SEALED_PREFIX}{rest}"));
+            let _ = open(&key(1), b"", &format!("{SEALED_PREFIX}{}", BASE64_STANDARD.encode(bytes)));
         }
     }
 }

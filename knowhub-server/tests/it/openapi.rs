@@ -56,11 +56,13 @@ async fn every_operation_says_what_it_does_and_how_it_fails() {
             assert!(response["headers"]["x-request-id"].is_object(), "{name} {status}");
         }
         assert!(responses["429"]["headers"]["retry-after"].is_object(), "{name}");
-        let takes_key = operation
-            .get("parameters")
-            .and_then(Value::as_array)
-            .is_some_and(|all| all.iter().any(|parameter| parameter["name"] == "idempotency-key"));
-        assert_eq!(takes_key, name.starts_with("post ") || name.starts_with("put "), "{name}");
+        let takes = |header: &str| {
+            let parameters = operation.get("parameters").and_then(Value::as_array);
+            parameters.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == header))
+        };
+        let is_write = name.starts_with("post ") || name.starts_with("put ");
+        assert_eq!(takes("idempotency-key"), is_write && name != "post /api/import", "{name}");
+        assert_eq!(takes("x-allow-likely-secret"), operation.contains_key("requestBody"), "{name}");
     }
     let count = ids.len();
     ids.sort_unstable();
@@ -77,6 +79,18 @@ async fn the_head_names_this_version_and_the_token() {
     assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
     let bounds = &document["components"]["schemas"]["NewExperience"]["properties"]["name"];
     assert_eq!((&bounds["minLength"], &bounds["maxLength"]), (&1.into(), &2_000.into()));
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn an_import_says_what_it_takes_and_why_it_may_be_repeated() {
+    let hub = TestHub::start().await;
+    let document = document(&hub).await;
+    let import = &document["paths"]["/api/import"]["post"];
+    let kinds: Vec<_> = import["requestBody"]["content"].as_object().unwrap().keys().collect();
+    assert_eq!(kinds, ["application/vnd.sqlite3", "application/x-ndjson"]);
+    let description = import["description"].as_str().unwrap();
+    assert!(description.contains("no `Idempotency-Key`: "), "{description}");
     hub.stop().await;
 }
 

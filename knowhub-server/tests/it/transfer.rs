@@ -4,16 +4,19 @@ use std::fs;
 
 use axum::{
     body::{Body, to_bytes},
-    http::{Request, StatusCode},
+    http::{Method, Request, StatusCode},
 };
 use protocol::{
     ExperienceId, Timestamp,
-    export::{Experience, FORMAT, Header, Line, Tombstone, Version, Writer},
+    export::{Experience, FORMAT, Header, Line, RecordKind, Tombstone, Version, Writer},
+    hub::KnowledgeStatus,
 };
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, TestHub};
+use crate::harness::{self, Answer, TestHub};
 
+mod merge;
+mod operations;
 mod random;
 
 /// Returns the export of a hub.
@@ -45,11 +48,16 @@ fn records(export: &str) -> &str {
 /// Returns an export of these records.
 fn written(lines: &[Line]) -> String {
     let number = |line: &Line| if let Line::Experience(one) = line { one.id.0 } else { 0 };
+    written_up_to(lines.iter().map(number).max().unwrap_or(0), lines)
+}
+
+/// Returns an export of these records, whose hub gave experiences numbers up to `last`.
+fn written_up_to(last: i64, lines: &[Line]) -> String {
     let header = Header {
         knowhub_export: FORMAT,
         store_id: "elsewhere".into(),
         last_seq: 0,
-        last_experience: ExperienceId(lines.iter().map(number).max().unwrap_or(0)),
+        last_experience: ExperienceId(last),
         created_at: Timestamp::from_millis(0),
     };
     let mut out = Vec::new();
@@ -79,11 +87,17 @@ fn experience(id: i64, name: &str, at: i64) -> Line {
     })
 }
 
-fn tombstone(kind: &str, id: &str, at: i64) -> Line {
-    let (kind, id) = (kind.into(), id.into());
-    let deleted_at = Timestamp::from_millis(at);
-    let (deleted_by, reason) = ("local".into(), "外泄".into());
-    Line::Tombstone(Tombstone { kind, id, version: 1, deleted_at, deleted_by, reason })
+fn tombstone(kind: RecordKind, id: &str, at: i64) -> Line {
+    Line::Tombstone(Tombstone {
+        kind,
+        id: id.into(),
+        version: 1,
+        deleted_at: Timestamp::from_millis(at),
+        deleted_by: "local".into(),
+        reason: "外泄".into(),
+        erased_to: 0,
+        fingerprint: String::new(),
+    })
 }
 
 #[tokio::test]
@@ -126,7 +140,7 @@ async fn a_full_hub_keeps_what_it_has() {
         experience(mine, "别人的", 5),
         experience(mine + 1, "别人的", 6),
         Line::Knowledge(changed),
-        tombstone("knowledge", &id, 4_000_000_000_000),
+        tombstone(RecordKind::Knowledge, &id, 4_000_000_000_000),
     ];
     let report = import(&hub, &written(&lines)).await;
     // The taken number is not given to a record whose own number is free.
@@ -150,26 +164,56 @@ async fn a_full_hub_keeps_what_it_has() {
 }
 
 #[tokio::test]
-async fn what_was_deleted_here_does_not_come_back() {
+async fn a_number_that_a_deleted_experience_had_is_not_used_again() {
     let hub = TestHub::start().await;
-    import(&hub, &written(&[tombstone("experience", "7", 100)])).await;
-    let report = import(&hub, &written(&[experience(7, "旧", 50)])).await;
-    assert_eq!(report["conflicts"][0]["reason"], "it was deleted here");
-    assert_eq!(hub.names("旧").await, [""; 0]);
-    // What was made after the deletion is something else under the same number.
-    let report = import(&hub, &written(&[experience(7, "新", 150)])).await;
+    import(&hub, &written(&[tombstone(RecordKind::Experience, "7", 100)])).await;
+    let report = import(&hub, &written(&[experience(7, "别的", 50)])).await;
     assert_eq!(report["renumbered"], json!([{ "from": 7, "to": 8, "count": 1 }]));
-    assert_eq!(hub.names("新").await, ["新"]);
+    assert_eq!(hub.names("别的").await, ["别的"]);
+    // Nor is that of one of which only a version came.
+    let Line::Experience(gone) = experience(9, "旧", 50) else { panic!() };
+    let version = Line::Version(Version {
+        kind: RecordKind::Experience,
+        id: "9".into(),
+        version: 1,
+        record: serde_json::to_value(gone).unwrap(),
+        replaced_at: Timestamp::from_millis(60),
+        replaced_by: "me".into(),
+    });
+    import(&hub, &written(&[version])).await;
+    let report = import(&hub, &written(&[experience(9, "新", 150)])).await;
+    assert_eq!(report["renumbered"], json!([{ "from": 9, "to": 10, "count": 1 }]));
+    assert_eq!(hub.call(Method::DELETE, "/api/experience/10", &[], None).await.status, 200);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn no_import_uses_all_numbers_up() {
+    let hub = TestHub::start().await;
+    let (most, last) = (1_i64 << 52, (1_i64 << 53) - 1);
+    let report =
+        import(&hub, &written(&[experience(most, "大", 5), experience(last, "最大", 6)])).await;
+    assert_eq!(report["renumbered"], json!([{ "from": last, "to": most + 1, "count": 1 }]));
+    let next = hub.add_experience(json!({})).await;
+    assert_eq!(next, most + 2);
+    let whole = export(&hub).await;
+    let other = TestHub::start().await;
+    assert_eq!(import(&other, &whole).await["imported"], json!({ "experience": 3 }));
+    assert_eq!(records(&export(&other).await), records(&whole));
+    other.stop().await;
     hub.stop().await;
 }
 
 #[tokio::test]
 async fn numbers_of_deleted_experiences_are_not_used_again() {
     let hub = TestHub::start().await;
-    let lines = [experience(3, "三", 5), tombstone("experience", "9", 100)];
-    let whole = written(&lines).replace("\"last_experience\":3", "\"last_experience\":9");
+    let whole = written_up_to(9, &[experience(3, "三", 5), experience(4, "四", 6)]);
     import(&hub, &whole).await;
     assert_eq!(hub.add_experience(json!({})).await, 10);
+    // The number is part of the sum.
+    let changed = whole.replace("\"last_experience\":9", "\"last_experience\":8");
+    let answer = import_as(&hub, "", "application/x-ndjson", changed).await;
+    assert_eq!(answer.status, 422, "{answer:?}");
     hub.stop().await;
 }
 
@@ -177,19 +221,27 @@ async fn numbers_of_deleted_experiences_are_not_used_again() {
 async fn a_version_must_be_older_than_the_record_that_is_here() {
     let hub = TestHub::start().await;
     let id = hub.add_knowledge(json!({})).await;
+    for owner in ["b", "c"] {
+        let change = json!({ "owner": owner });
+        let path = format!("/api/knowledge/{id}");
+        assert_eq!(hub.call(Method::PATCH, &path, &[], Some(&change)).await.status, 200);
+    }
+    let versions = hub.get(&format!("/api/versions/knowledge/{id}")).await.body;
+    let record = &versions["results"][0]["record"];
     let version = |version| {
         Line::Version(Version {
-            kind: "knowledge".into(),
+            kind: RecordKind::Knowledge,
             id: id.clone(),
             version,
-            record: json!({ "b": [1, "表格"], "a": null }),
+            record: record.clone(),
             replaced_at: Timestamp::from_millis(1),
             replaced_by: "me".into(),
         })
     };
-    let report = import(&hub, &written(&[version(0), version(1), version(2)])).await;
-    assert_eq!(report["imported"], json!({ "version": 1 }));
-    assert_eq!(report["conflict_count"], 2);
+    let report = import(&hub, &written(&[version(1), version(3), version(4)])).await;
+    let reasons = harness::strings(&report["conflicts"], "reason");
+    let newer = "the record that is here is not newer";
+    assert_eq!(reasons, ["another state of it is here", newer, newer]);
     hub.stop().await;
 }
 
@@ -203,6 +255,7 @@ async fn a_dry_run_tells_and_stores_nothing() {
     let answer = import_as(&hub, "?dry_run=true", kind, written(&lines)).await;
     assert_eq!(answer.body["dry_run"], true);
     assert_eq!(answer.body["imported"], json!({ "experience": 699 }));
+    assert_eq!(answer.body["renumbered"], json!([]), "it gives no numbers");
     assert_eq!(records(&export(&hub).await), records(&before));
     assert_eq!(hub.names("试").await, [""; 0]);
     let answer = import_as(&hub, "?dry_run=perhaps", kind, written(&lines)).await;
@@ -222,6 +275,80 @@ async fn a_wrong_line_is_named_and_the_others_are_stored() {
     let reason = "must be 1 to 5, or absent";
     let rejected = json!([{ "place": "line 3", "field": "experience.score", "reason": reason }]);
     assert_eq!(report["rejected"], rejected);
+    hub.stop().await;
+}
+
+/// A line whose text looks like a secret, without being one.
+fn leaking(id: i64) -> Line {
+    let Line::Experience(mut leaking) = experience(id, "泄", 5) else { panic!() };
+    leaking.tips = "用 AKIAIOSFODNN7REALKEY".into();
+    Line::Experience(leaking)
+}
+
+#[tokio::test]
+async fn a_likely_secret_stays_out_unless_its_sender_answers_for_it() {
+    let hub = TestHub::start().await;
+    let whole = written(&[experience(1, "对", 5), leaking(2)]);
+    for _ in 0..2 {
+        let report = import(&hub, &whole).await;
+        assert_eq!(report["rejected_count"], 1);
+        let rejected = &report["rejected"][0];
+        assert_eq!(
+            (&rejected["place"], &rejected["field"]),
+            (&json!("line 3"), &json!("experience.tips"))
+        );
+        let reason = rejected["reason"].as_str().unwrap();
+        assert!(reason.contains("X-Allow-Likely-Secret") && !reason.contains("AKIA"), "{reason}");
+    }
+    let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
+    let request = request.header("x-allow-likely-secret", "true");
+    let answer = hub.send(request.body(whole.clone().into()).unwrap()).await;
+    assert_eq!(answer.body["imported"], json!({ "experience": 1 }), "{answer:?}");
+    assert_eq!(records(&export(&hub).await), records(&whole));
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_record_that_waits_for_nothing_is_approved() {
+    let hub = TestHub::start().await;
+    let id = hub.add_knowledge(json!({})).await;
+    let whole = export(&hub).await;
+    let Ok(Line::Knowledge(mut waiting)) = Line::parse(whole.lines().nth(1).unwrap().as_bytes())
+    else {
+        panic!("the second line is the knowledge record")
+    };
+    hub.stop().await;
+    for status in [
+        KnowledgeStatus::Pending,
+        KnowledgeStatus::Processing,
+        KnowledgeStatus::DedupPassed,
+        KnowledgeStatus::Analyzing,
+    ] {
+        waiting.record.status = status;
+        let hub = TestHub::start().await;
+        for imported in [json!({ "knowledge": 1 }), json!({})] {
+            let report = import(&hub, &written(&[Line::Knowledge(waiting.clone())])).await;
+            assert_eq!(report["imported"], imported, "{status:?}");
+            assert_eq!(report["conflicts"], json!([]), "{status:?}");
+            let adjusted = &report["adjusted"][0];
+            assert_eq!(adjusted["field"], "knowledge.record.status", "{status:?}");
+        }
+        assert_eq!(hub.get(&format!("/api/knowledge/{id}")).await.body["status"], "approved");
+        hub.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn two_imports_at_once_bring_the_same_as_one() {
+    let hub = TestHub::start().await;
+    // Each of them gets another number here.
+    for _ in 0..300 {
+        hub.add_experience(json!({})).await;
+    }
+    let whole = written(&(1..=300).map(|id| experience(id, "同", id)).collect::<Vec<_>>());
+    tokio::join!(import(&hub, &whole), import(&hub, &whole));
+    let found = hub.find("/api/search", &[("q", "同")]).await.body;
+    assert_eq!(found["results"][0]["experience_count"], 300);
     hub.stop().await;
 }
 

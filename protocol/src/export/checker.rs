@@ -3,7 +3,11 @@
 use sha2::{Digest, Sha256};
 
 use super::{
-    FORMAT, Header, Line, MAX_LINE_BYTES, Manifest, records::MAX_NUMBER, total, writer::hex,
+    FORMAT, Header, Line, MAX_LINE_BYTES, Manifest,
+    check::MAX_NUMBER,
+    line::is_manifest,
+    total,
+    writer::{hex, start_sum},
 };
 
 /// Why something is no whole export.
@@ -159,13 +163,15 @@ impl Checker {
             return Ok(());
         }
         if self.header.is_none() {
-            self.header = Some(read_header(line)?);
+            let header = read_header(line)?;
+            self.digest = start_sum(&header);
+            self.header = Some(header);
             return Ok(());
         }
         if self.manifest.is_some() {
             return Err(ExportFault::Trailing { line: self.lines });
         }
-        if line.starts_with(b"{\"manifest\"") {
+        if is_manifest(line) {
             self.manifest = Some(self.read_manifest(line)?);
             return Ok(());
         }

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Evaluation, Experience, Feedback, Kind, KnowledgeRecord, Manifest, Resource, Tombstone,
-    Version,
-    records::{check_count, check_subject},
+    Version, check::check_demand,
 };
-use crate::hub::{Demand, FieldFault, as_field_fault};
+use crate::hub::{Demand, FieldFault, PlainTexts, WriteBody, as_field_fault};
 
 /// Every line but the first, as `{"experience": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,8 +17,8 @@ pub enum Line {
     Experience(Experience),
     Resource(Resource),
     Knowledge(KnowledgeRecord),
-    Version(Version),
     Tombstone(Tombstone),
+    Version(Version),
     Evaluation(Evaluation),
     Feedback(Feedback),
     Demand(Demand),
@@ -55,8 +54,8 @@ impl Line {
             Self::Experience(_) => Kind::Experience,
             Self::Resource(_) => Kind::Resource,
             Self::Knowledge(_) => Kind::Knowledge,
-            Self::Version(_) => Kind::Version,
             Self::Tombstone(_) => Kind::Tombstone,
+            Self::Version(_) => Kind::Version,
             Self::Evaluation(_) => Kind::Evaluation,
             Self::Feedback(_) => Kind::Feedback,
             Self::Demand(_) => Kind::Demand,
@@ -74,10 +73,34 @@ impl Line {
             Self::Experience(experience) => experience.check(),
             Self::Resource(resource) => resource.check(),
             Self::Knowledge(knowledge) => knowledge.check(),
-            Self::Version(version) => check_subject(&version.kind, &version.id, version.version),
-            Self::Tombstone(dead) => check_subject(&dead.kind, &dead.id, dead.version),
-            Self::Demand(demand) => check_count(demand.count),
-            Self::Evaluation(_) | Self::Feedback(_) | Self::Manifest(_) => Ok(()),
+            Self::Tombstone(dead) => dead.check(),
+            Self::Version(version) => version.check(),
+            Self::Evaluation(evaluation) => evaluation.check(),
+            Self::Feedback(feedback) => feedback.check(),
+            Self::Demand(demand) => check_demand(demand),
+            Self::Manifest(_) => Ok(()),
         }
     }
+
+    /// Hands `look` every text that the record brings for everybody to read, each by its field within the record.
+    pub fn look_through<T>(&self, look: impl FnOnce(&PlainTexts<'_>) -> T) -> T {
+        let nothing = PlainTexts::default;
+        match self {
+            Self::Experience(one) => look(&one.report().plain_texts()),
+            Self::Resource(one) => look(&one.written().plain_texts()),
+            Self::Knowledge(one) => one.look_through(look),
+            Self::Tombstone(one) => look(&nothing().text("reason", &one.reason)),
+            Self::Version(one) => one.look_through(look),
+            Self::Evaluation(one) => look(&one.plain_texts()),
+            Self::Feedback(one) => look(&nothing().text("text", &one.text)),
+            Self::Demand(one) => look(&nothing().text("wanted", &one.wanted)),
+            Self::Manifest(_) => look(&nothing()),
+        }
+    }
+}
+
+/// Tells whether a line is the end of an export, however it is spaced.
+pub fn is_manifest(line: &[u8]) -> bool {
+    let inner = line.trim_ascii_start().strip_prefix(b"{");
+    inner.is_some_and(|inner| inner.trim_ascii_start().starts_with(b"\"manifest\""))
 }

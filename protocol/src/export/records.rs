@@ -2,26 +2,41 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
+use super::writer::hex;
 use crate::{
-    hub::{Body, ContentType, FieldFault, Knowledge, NewExperience, check_bound, check_present},
+    hub::{self, ContentType, Knowledge},
     ids::{ExperienceId, KnowledgeId, ResourceId},
     time::Timestamp,
 };
 
-/// What a secret must begin with to be stored.
-const SEALED_PREFIX: &str = "encrypted:AES256-GCM:";
+/// What an earlier version or a tombstone speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each record says what it is")]
+pub enum RecordKind {
+    Experience,
+    Resource,
+    Knowledge,
+}
 
-/// The highest number of an experience, the largest that every JSON reader knows exactly.
-pub(super) const MAX_NUMBER: i64 = (1 << 53) - 1;
+impl RecordKind {
+    /// Returns the kind as it is stored and exported.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Experience => "experience",
+            Self::Resource => "resource",
+            Self::Knowledge => "knowledge",
+        }
+    }
+}
 
 /// A reported experience.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of `hub::NewExperience` and `hub::ExperienceHit`"
-)]
+#[expect(missing_docs, reason = "the fields are those of `hub::Experience`")]
 pub struct Experience {
     pub id: ExperienceId,
     pub name: String,
@@ -39,27 +54,31 @@ pub struct Experience {
 }
 
 impl Experience {
-    /// Returns what was reported, without what the hub noted about it.
-    pub fn report(&self) -> NewExperience {
-        NewExperience {
-            name: self.name.clone(),
-            url: self.url.clone(),
-            category: self.category.clone(),
-            task: self.task.clone(),
-            score: self.score,
-            outcome: self.outcome.clone(),
-            tips: self.tips.clone(),
-            content_id: self.content_id.clone(),
-            submitted_by: self.submitted_by.clone(),
-            on_behalf_of: None,
-        }
+    /// Returns a hash of all that it says except its number, by which the same report is known under another one.
+    pub fn fingerprint(&self) -> String {
+        let numberless = Self { id: ExperienceId(0), ..self.clone() };
+        let json = serde_json::to_vec(&numberless).expect("an experience is plain JSON");
+        hex(Sha256::new().chain_update(json))
     }
+}
 
-    pub(super) fn check(&self) -> Result<(), FieldFault> {
-        if !(1..=MAX_NUMBER).contains(&self.id.0) {
-            return Err(FieldFault::new("id", format!("must be 1 to {MAX_NUMBER}")));
+impl From<hub::Experience> for Experience {
+    fn from(shown: hub::Experience) -> Self {
+        Self {
+            id: shown.id,
+            name: shown.name,
+            url: shown.url,
+            category: shown.category,
+            task: shown.task,
+            score: shown.score,
+            outcome: shown.outcome,
+            tips: shown.tips,
+            content_id: shown.content_id,
+            submitted_by: shown.submitted_by,
+            authenticated_as: shown.authenticated_as,
+            on_behalf_of: shown.on_behalf_of,
+            created_at: shown.created_at,
         }
-        self.report().check()
     }
 }
 
@@ -85,13 +104,24 @@ pub struct Resource {
     pub updated_at: Timestamp,
 }
 
-impl Resource {
-    pub(super) fn check(&self) -> Result<(), FieldFault> {
-        if !self.secure_body.is_empty() && !self.secure_body.starts_with(SEALED_PREFIX) {
-            return Err(FieldFault::new("secure_body", "must be sealed, or empty"));
+impl From<hub::Resource> for Resource {
+    /// Takes a record as versions keep it, its secret as sealed; what follows from the rest is left out.
+    fn from(kept: hub::Resource) -> Self {
+        Self {
+            id: kept.id,
+            title: kept.title,
+            body: kept.body,
+            secure_body: kept.secure_body.expose().to_owned(),
+            content_type: kept.content_type,
+            metadata: kept.metadata.0,
+            sort_order: kept.sort_order,
+            submitted_by: kept.submitted_by,
+            authenticated_as: kept.authenticated_as,
+            on_behalf_of: kept.on_behalf_of,
+            version: kept.version,
+            created_at: kept.created_at,
+            updated_at: kept.updated_at,
         }
-        check_bound("submitted_by", &self.submitted_by)?;
-        check_version(self.version)
     }
 }
 
@@ -105,18 +135,26 @@ pub struct KnowledgeRecord {
     pub record: Knowledge,
 }
 
-impl KnowledgeRecord {
-    pub(super) fn check(&self) -> Result<(), FieldFault> {
-        check_version(self.version)?;
-        let record = &self.record;
-        let checked = check_present("task", &record.task)
-            .and_then(|()| check_present("content", &record.content))
-            .and_then(|()| match record.eval.score {
-                1..=5 => Ok(()),
-                _ => Err(FieldFault::new("eval.score", "must be 1 to 5")),
-            });
-        checked.map_err(|fault| fault.within("record"))
-    }
+/// What was deleted, by whom and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields say what they are")]
+pub struct Tombstone {
+    /// What kind of record it was.
+    pub kind: RecordKind,
+    pub id: String,
+    /// The last version it had.
+    pub version: i64,
+    pub deleted_at: Timestamp,
+    /// The principal.
+    pub deleted_by: String,
+    pub reason: String,
+    /// The last version whose text was erased for good; 0 when all of it is kept.
+    #[serde(default)]
+    pub erased_to: i64,
+    /// Of an experience: [`Experience::fingerprint`] of what it said, which stays when that is erased.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// What a record said before it was changed or deleted.
@@ -125,7 +163,7 @@ impl KnowledgeRecord {
 #[expect(missing_docs, reason = "the fields say what they are")]
 pub struct Version {
     /// What kind of record it is.
-    pub kind: String,
+    pub kind: RecordKind,
     pub id: String,
     pub version: i64,
     /// As it was, its secret as sealed.
@@ -133,22 +171,6 @@ pub struct Version {
     pub replaced_at: Timestamp,
     /// The principal.
     pub replaced_by: String,
-}
-
-/// What was deleted, by whom and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields say what they are")]
-pub struct Tombstone {
-    /// What kind of record it was.
-    pub kind: String,
-    pub id: String,
-    /// The last version it had.
-    pub version: i64,
-    pub deleted_at: Timestamp,
-    /// The principal.
-    pub deleted_by: String,
-    pub reason: String,
 }
 
 /// A verdict on knowledge that was injected into a trace.
@@ -180,32 +202,4 @@ pub struct Feedback {
     pub created_at: Timestamp,
     /// When it was worked into the record.
     pub applied_at: Option<Timestamp>,
-}
-
-/// Checks what a version or a tombstone speaks of.
-pub(super) fn check_subject(kind: &str, id: &str, version: i64) -> Result<(), FieldFault> {
-    if !["experience", "resource", "knowledge"].contains(&kind) {
-        return Err(FieldFault::new("kind", "must be experience, resource or knowledge"));
-    }
-    let is_id = match kind {
-        "experience" => id.parse::<i64>().is_ok_and(|id| id >= 1),
-        "resource" => id.parse::<ResourceId>().is_ok(),
-        _ => id.parse::<KnowledgeId>().is_ok(),
-    };
-    if !is_id {
-        return Err(FieldFault::new("id", format!("not a valid {kind} id")));
-    }
-    check_version(version)
-}
-
-/// Checks a count of what was asked for.
-pub(super) fn check_count(count: u64) -> Result<(), FieldFault> {
-    match i64::try_from(count) {
-        Ok(1..=MAX_NUMBER) => Ok(()),
-        _ => Err(FieldFault::new("count", format!("must be 1 to {MAX_NUMBER}"))),
-    }
-}
-
-fn check_version(version: i64) -> Result<(), FieldFault> {
-    if version >= 0 { Ok(()) } else { Err(FieldFault::new("version", "must not be negative")) }
 }

@@ -19,7 +19,7 @@ impl Writer {
     pub fn start(header: &Header, out: &mut Vec<u8>) -> Self {
         write_line(&serde_json::to_string(header).expect("a header is plain JSON"), out);
         let counts = Kind::ALL.into_iter().map(|kind| (kind, 0)).collect();
-        Self { counts, digest: Sha256::new(), left_out: LeftOut::default() }
+        Self { counts, digest: start_sum(header), left_out: LeftOut::default() }
     }
 
     /// Writes a record to `out`; a manifest is none and is left out.
@@ -48,6 +48,11 @@ impl Writer {
 fn write_line(json: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(json.as_bytes());
     out.push(b'\n');
+}
+
+/// Starts the sum of an export with what its header says of the records; the rest of it differs between equal stores.
+pub(super) fn start_sum(header: &Header) -> Sha256 {
+    Sha256::new().chain_update(format!("{}\n", header.last_experience))
 }
 
 /// Returns the sum of what was hashed.

@@ -96,7 +96,7 @@ pub fn check_bound(field: &str, text: &str) -> Result<(), FieldFault> {
     check_chars(field, text, MAX_SHORT_CHARS)
 }
 
-pub(super) fn check_chars(field: &str, text: &str, limit: usize) -> Result<(), FieldFault> {
+pub(crate) fn check_chars(field: &str, text: &str, limit: usize) -> Result<(), FieldFault> {
     match text.chars().nth(limit) {
         None => Ok(()),
         Some(_) => Err(FieldFault::new(field, format!("longer than {limit} characters"))),

@@ -11,6 +11,9 @@ use super::body::FieldFault;
 /// What stands for a sealed secret that is not shown; in a write it means "unchanged".
 pub const SEALED_PLACEHOLDER: &str = "[ENCRYPTED]";
 
+/// What every sealed secret begins with; base64 of nonce, ciphertext and tag follows.
+pub const SEALED_PREFIX: &str = "encrypted:AES256-GCM:";
+
 /// The longest secret, in bytes of UTF-8; a longer one is refused with 422, the sender keeps it.
 pub const MAX_SECRET_BYTES: usize = 64 * 1024;
 

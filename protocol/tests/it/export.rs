@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use protocol::{
     ExperienceId, Timestamp,
-    export::{Checker, ExportFault, FORMAT, Header, Line, Manifest, Writer},
-    hub::{Demand, DemandKind},
+    export::{Checker, ExportFault, FORMAT, Header, Line, Manifest, Writer, is_manifest},
+    hub::{Demand, DemandKind, FieldFault},
 };
+use serde_json::{Value, json};
 
 fn header() -> Header {
     Header {
@@ -80,6 +81,25 @@ fn every_lost_line_and_every_changed_byte_is_noticed() {
 }
 
 #[test]
+fn the_header_is_held_to_what_it_says_of_the_records() {
+    let whole = String::from_utf8(export(&["a"])).unwrap();
+    let changed = whole.replacen("\"last_experience\":3", "\"last_experience\":4", 1);
+    assert_eq!(check(changed.as_bytes()), Err(ExportFault::Sum));
+    let elsewhere = whole.replacen("\"store_id\":\"0f\"", "\"store_id\":\"1f\"", 1);
+    check(elsewhere.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_manifest_may_be_spaced() {
+    let whole = String::from_utf8(export(&["a"])).unwrap();
+    let (records, manifest) = whole.split_once("{\"manifest\"").unwrap();
+    let spaced = format!("{records}  {{ \"manifest\" {manifest}");
+    check(spaced.as_bytes()).unwrap();
+    assert!(is_manifest(spaced.lines().last().unwrap().as_bytes()));
+    assert!(!is_manifest(records.as_bytes()));
+}
+
+#[test]
 fn usual_mistakes_are_named() {
     let whole = String::from_utf8(export(&["a"])).unwrap();
     let newer = whole.replacen("\"knowhub_export\":1", "\"knowhub_export\":2", 1);
@@ -127,6 +147,208 @@ fn a_wrong_line_is_told_which_field() {
         let fault = Line::parse(text.as_bytes()).unwrap_err();
         assert!(fault.reason.contains(reason), "{text}: {fault}");
         assert_eq!(fault.field, field, "{text}: {fault}");
+    }
+}
+
+/// Returns a good record of each kind, as its line has it.
+fn good() -> Value {
+    let at = "2026-03-09T21:58:35.000Z";
+    let stamps = json!({ "authenticated_as": "local", "on_behalf_of": "" });
+    let with = |mut record: Value, more: &Value| {
+        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        record
+    };
+    let experience = with(
+        json!({
+            "id": 7, "name": "n", "url": "", "category": "", "task": "t", "score": 4, "outcome": "",
+            "tips": "", "content_id": "", "submitted_by": "", "created_at": at,
+        }),
+        &stamps,
+    );
+    let resource = with(
+        json!({
+            "id": "a/b", "title": "", "body": "", "secure_body": "encrypted:AES256-GCM:AAAA",
+            "content_type": "text", "metadata": {}, "sort_order": 0, "submitted_by": "",
+            "version": 2, "created_at": at, "updated_at": at,
+        }),
+        &stamps,
+    );
+    let knowledge = json!({
+        "id": "knowledge-20260309-215835-a699", "task": "t", "content": "c", "types": ["tool"],
+        "tags": { "k": "v" }, "scopes": [], "owner": "me", "resource_ids": [], "source": {},
+        "eval": {}, "status": "approved", "relationships": [], "message_id": "",
+        "created_at": at, "updated_at": at,
+    });
+    let version = |kind: &str, id: &str, record: Value| {
+        json!({
+            "kind": kind, "id": id, "version": 2, "record": record, "replaced_at": at,
+            "replaced_by": "local",
+        })
+    };
+    json!({
+        "experience": experience,
+        "resource": resource,
+        "knowledge": { "version": 1, "record": knowledge },
+        "tombstone": {
+            "kind": "experience", "id": "7", "version": 2, "deleted_at": at, "deleted_by": "local",
+            "reason": "", "erased_to": 2, "fingerprint": "ab".repeat(32),
+        },
+        "version": version("resource", "a/b", with(resource.clone(), &json!({ "content_hash": "" }))),
+        "version of an experience": version("experience", "7", experience),
+        "version of knowledge": version("knowledge", "knowledge-20260309-215835-a699", knowledge),
+        "evaluation": {
+            "principal": "local", "trace_id": "t", "knowledge_id": "knowledge-20260309-215835-a699",
+            "injected_at_sequence": 1, "goal_id": "", "eval_status": "helpful", "reason": "",
+            "evaluated_at": "", "evaluated_at_trigger": "", "created_at": at,
+        },
+        "feedback": {
+            "knowledge_id": "knowledge-20260309-215835-a699", "text": "x", "principal": "local",
+            "created_at": at, "applied_at": null,
+        },
+        "demand": { "kind": "content", "wanted": "a", "count": 1, "first_at": at, "last_at": at },
+    })
+}
+
+/// Reads the line of a record; what follows the first word only tells it from others of its kind.
+fn parse(kind: &str, record: &Value) -> Result<Line, FieldFault> {
+    let kind = kind.split(' ').next().unwrap();
+    Line::parse(json!({ kind: record }).to_string().as_bytes())
+}
+
+#[test]
+fn every_record_keeps_the_bounds_of_the_writes_that_make_it() {
+    for (kind, record) in good().as_object().unwrap() {
+        parse(kind, record).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+    }
+    let long = json!("长".repeat(2_001));
+    let longest = json!("长".repeat(100_001));
+    let deep = (0..60).fold(json!(1), |value, _| json!([value]));
+    let above = json!(1_i64 << 53);
+    for (kind, at, value, field, reason) in [
+        ("experience", "/id", above.clone(), "id", "must be 1 to"),
+        ("experience", "/tips", longest.clone(), "tips", "longer than 100000"),
+        ("experience", "/authenticated_as", long.clone(), "authenticated_as", "longer than"),
+        ("resource", "/secure_body", json!("hunter2"), "secure_body", "must be sealed"),
+        (
+            "resource",
+            "/secure_body",
+            json!(format!("encrypted:AES256-GCM:{}", "A".repeat(88_000))),
+            "secure_body",
+            "longer than",
+        ),
+        ("resource", "/title", long.clone(), "title", "longer than 2000"),
+        ("resource", "/body", longest.clone(), "body", "longer than 100000"),
+        ("resource", "/metadata", json!({ "a": deep.clone() }), "metadata", "nests more"),
+        ("resource", "/metadata", json!({ "a": longest.clone() }), "metadata", "bytes of JSON"),
+        ("resource", "/version", json!(0), "version", "must be 1 to"),
+        ("resource", "/version", above.clone(), "version", "must be 1 to"),
+        ("knowledge", "/version", above.clone(), "version", "must be 1 to"),
+        ("knowledge", "/record/content", json!(" "), "record.content", "must not be blank"),
+        ("knowledge", "/record/types", json!([long.clone()]), "record.types[0]", "longer than"),
+        ("knowledge", "/record/scopes", json!(vec!["x"; 101]), "record.scopes", "more than 100"),
+        ("knowledge", "/record/tags", json!({ "k": long.clone() }), "record.tags.k", "longer"),
+        (
+            "knowledge",
+            "/record/source",
+            json!({ "name": long.clone() }),
+            "record.source.name",
+            "longer",
+        ),
+        ("knowledge", "/record/eval", json!({ "score": 9 }), "record.eval.score", "1 to 5"),
+        (
+            "knowledge",
+            "/record/eval",
+            json!({ "harmful_history": [deep.clone()] }),
+            "record.eval.harmful_history",
+            "nests more",
+        ),
+        (
+            "knowledge",
+            "/record/eval",
+            json!({ "helpful_history": ["x".repeat(17 << 20)] }),
+            "record.eval",
+            "bytes of JSON",
+        ),
+        ("tombstone", "/id", json!("07"), "id", "not a valid experience id"),
+        ("tombstone", "/kind", json!("video"), "kind", "unknown variant"),
+        ("tombstone", "/erased_to", json!(3), "erased_to", "0 to the version"),
+        ("tombstone", "/fingerprint", json!("ab"), "fingerprint", "64 hex digits"),
+        ("version", "/version", above, "version", "must be 1 to"),
+        ("version", "/version", json!(1), "record.version", "that of the version"),
+        ("version", "/record", json!(5), "record", "invalid type"),
+        ("version", "/record", json!({}), "record.id", "required"),
+        ("version", "/record/id", json!("a/c"), "record.id", "that of the version"),
+        ("version", "/record/secure_body", json!(7), "record.secure_body", "must be text"),
+        ("version", "/record/secure_body", json!("hunter2"), "record.secure_body", "sealed"),
+        ("version", "/record/title", long.clone(), "record.title", "longer than"),
+        ("version of an experience", "/record/id", json!(8), "record.id", "that of the version"),
+        ("version of an experience", "/record/name", json!(""), "record.name", "blank"),
+        ("version of knowledge", "/record/task", json!(""), "record.task", "blank"),
+        ("version of knowledge", "/record/status", json!("x"), "record.status", "unknown variant"),
+        ("evaluation", "/knowledge_id", json!("k"), "knowledge_id", "not a valid"),
+        ("evaluation", "/eval_status", json!("good"), "eval_status", "must be irrelevant"),
+        ("evaluation", "/injected_at_sequence", json!(-1), "injected_at_sequence", "must be 0"),
+        ("evaluation", "/reason", longest, "reason", "longer than"),
+        ("feedback", "/text", json!("x".repeat(4_001)), "text", "longer than 4000"),
+        ("feedback", "/principal", long.clone(), "principal", "longer than"),
+        ("demand", "/wanted", long, "wanted", "longer than"),
+    ] {
+        let mut record = good()[kind].clone();
+        *record.pointer_mut(at).unwrap_or_else(|| panic!("{kind}{at}")) = value;
+        let fault = parse(kind, &record).expect_err(kind);
+        let kind = kind.split(' ').next().unwrap();
+        assert_eq!(fault.field, format!("{kind}.{field}"), "{kind}{at}: {fault}");
+        assert!(fault.reason.contains(reason), "{kind}{at}: {fault}");
+    }
+}
+
+#[test]
+fn every_text_that_everybody_may_read_is_looked_through() {
+    let marked = |kind: &str, at: &str| {
+        let mut record = good()[kind].clone();
+        *record.pointer_mut(at).unwrap() = json!("look here");
+        let line = parse(kind, &record).unwrap();
+        line.look_through(|texts| {
+            let found = texts.iter().find(|(_, text)| *text == "look here");
+            found.map(|(field, _)| field.to_owned())
+        })
+    };
+    for (kind, at, field) in [
+        ("experience", "/tips", "tips"),
+        ("resource", "/title", "title"),
+        ("knowledge", "/record/content", "record.content"),
+        ("knowledge", "/record/types/0", "record.types[0]"),
+        ("tombstone", "/reason", "reason"),
+        ("version", "/record/body", "record.body"),
+        ("version of an experience", "/record/outcome", "record.outcome"),
+        ("version of knowledge", "/record/task", "record.task"),
+        ("evaluation", "/reason", "reason"),
+        ("feedback", "/text", "text"),
+        ("demand", "/wanted", "wanted"),
+    ] {
+        assert_eq!(marked(kind, at).as_deref(), Some(field), "{kind}{at}");
+    }
+    let mut record = good()["knowledge"].clone();
+    record["record"]["eval"] = json!({ "helpful_history": [{ "case": { "a": "look here" } }] });
+    let fields = parse("knowledge", &record)
+        .unwrap()
+        .look_through(|texts| texts.iter().map(|(field, _)| field.to_owned()).collect::<Vec<_>>());
+    assert!(fields.contains(&"record.eval.helpful_history[0].case.a".to_owned()), "{fields:?}");
+}
+
+#[test]
+fn a_fingerprint_is_of_all_but_the_number() {
+    let read = |record: Value| match parse("experience", &record).unwrap() {
+        Line::Experience(one) => one.fingerprint(),
+        other => panic!("{other:?}"),
+    };
+    let first = good()["experience"].clone();
+    for (field, value, is_same) in
+        [("id", json!(8), true), ("tips", json!("x"), false), ("score", json!(null), false)]
+    {
+        let mut other = first.clone();
+        other[field] = value;
+        assert_eq!(read(other) == read(first.clone()), is_same, "{field}");
     }
 }
 

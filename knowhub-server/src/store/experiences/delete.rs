@@ -1,7 +1,7 @@
 //! Deleting experiences, one at a time.
 
 use protocol::{
-    ExperienceId,
+    ExperienceId, export,
     hub::{self, ExperienceDeleted},
 };
 use rusqlite::Connection;
@@ -52,9 +52,11 @@ fn delete(
     db.prepare_cached("DELETE FROM experiences WHERE id = ?1")?.execute([id.0])?;
     resource_names::uncount_experience(db, &row.report)?;
     let key = id.to_string();
-    let record = serde_json::to_string(&hub::Experience::from(row)).expect("it is plain JSON");
-    keep_version(db, kind, &key, ONLY_VERSION, &record, deletion.at, &deletion.by)?;
-    let dead = Dead { kind, id: &key, row: id.0, version: ONLY_VERSION };
+    let record = hub::Experience::from(row);
+    let json = serde_json::to_string(&record).expect("it is plain JSON");
+    keep_version(db, kind, &key, ONLY_VERSION, &json, deletion.at, &deletion.by)?;
+    let fingerprint = &export::Experience::from(record).fingerprint();
+    let dead = Dead { kind, id: &key, row: id.0, version: ONLY_VERSION, fingerprint };
     changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
     Ok(())
 }

@@ -82,9 +82,8 @@ fn delete(
     let author = Author { name: deletion.by.clone(), now: deletion.at };
     keep(db, row, &author)?;
     db.prepare_cached("DELETE FROM knowledge WHERE row = ?1")?.execute([row.row])?;
-    let id = &row.record.id;
-    let dead =
-        Dead { kind: RecordKind::Knowledge, id: id.as_str(), row: row.row, version: row.version };
+    let (kind, id) = (RecordKind::Knowledge, row.record.id.as_str());
+    let dead = Dead { kind, id, row: row.row, version: row.version, fingerprint: "" };
     changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
     forget_everywhere(db, changes, &row.record, &author)
 }

@@ -1,7 +1,8 @@
 //! Verdicts that agents report of records injected into a trace; each counts once.
 
-use protocol::hub::{
-    BatchResults, Case, EvalStatus, FieldFault, ItemResult, NewEvaluation, NewEvaluations,
+use protocol::{
+    export::Evaluation,
+    hub::{BatchResults, Case, EvalStatus, FieldFault, ItemResult, NewEvaluation, NewEvaluations},
 };
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
@@ -61,7 +62,7 @@ fn take(
         }
         None => {}
     }
-    insert(db, trace_id, one, author)?;
+    insert(db, &evaluation(trace_id, one, author))?;
     let case = json!({ "trace_id": trace_id, "goal_id": one.goal_id, "reason": one.reason });
     let case: Case = serde_json::from_value(case).expect("an object is a case");
     update(db, changes, row, author, |record| {
@@ -69,6 +70,21 @@ fn take(
         Ok(())
     })?;
     Ok(Taken::New)
+}
+
+fn evaluation(trace_id: &str, one: &NewEvaluation, author: &Author) -> Evaluation {
+    Evaluation {
+        principal: author.name.clone(),
+        trace_id: trace_id.to_owned(),
+        knowledge_id: one.knowledge_id.clone(),
+        injected_at_sequence: one.injected_at_sequence.into(),
+        goal_id: one.goal_id.clone(),
+        eval_status: one.eval_status.clone(),
+        reason: one.reason.clone(),
+        evaluated_at: one.evaluated_at.clone(),
+        evaluated_at_trigger: one.evaluated_at_trigger.clone(),
+        created_at: author.now,
+    }
 }
 
 fn verdict(status: &str) -> Result<EvalStatus, Refusal> {
@@ -95,20 +111,16 @@ fn counted(
     .optional()
 }
 
-fn insert(
-    db: &Connection,
-    trace_id: &str,
-    one: &NewEvaluation,
-    author: &Author,
-) -> rusqlite::Result<()> {
+/// Writes a verdict whose key nobody else uses.
+pub(in crate::store) fn insert(db: &Connection, one: &Evaluation) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO evaluations (principal, trace_id, knowledge_id, injected_at_sequence, goal_id,
              eval_status, reason, evaluated_at, evaluated_at_trigger, created_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute((
-        &author.name,
-        trace_id,
+        &one.principal,
+        &one.trace_id,
         &one.knowledge_id,
         one.injected_at_sequence,
         &one.goal_id,
@@ -116,7 +128,7 @@ fn insert(
         &one.reason,
         &one.evaluated_at,
         &one.evaluated_at_trigger,
-        author.now.as_millis(),
+        one.created_at.as_millis(),
     ))?;
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! What users found of records: cases, scores, verdicts, and what a record should say instead.
 
 use protocol::{
-    KnowledgeId, Timestamp,
+    KnowledgeId, Timestamp, export,
     hub::{BatchFeedback, BatchResults, Case, EvalStatus, Feedback, KnowledgeFeedback},
 };
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 
 use super::change::{Edited, expect, find_row, refusable, update};
@@ -64,7 +64,7 @@ impl Store {
                     take_feedback(record, &feedback, &author);
                     Ok(())
                 })?;
-                let open = feedback.evolve_feedback.map(|text| insert(db, id, text, &author));
+                let open = feedback.evolve_feedback.map(|text| keep(db, id, text, &author));
                 let open = open.transpose()?;
                 let reason = if open.is_some() { reason } else { String::new() };
                 Ok(Judged { edited: row.into(), open, reason })
@@ -96,7 +96,7 @@ impl Store {
                                 Ok(())
                             })?;
                             if !item.feedback.trim().is_empty() {
-                                let feedback = insert(db, row.record.id, item.feedback, &author)?;
+                                let feedback = keep(db, row.record.id, item.feedback, &author)?;
                                 open.push((index, feedback));
                                 result.evolved = Some(false);
                                 result.reason.clone_from(&reason);
@@ -167,17 +167,37 @@ fn verdict(item: &BatchFeedback) -> (EvalStatus, Case) {
     (verdict, Case::Text(item.feedback.clone()))
 }
 
-fn insert(
+fn keep(
     db: &Connection,
     knowledge_id: KnowledgeId,
     text: String,
     author: &Author,
 ) -> rusqlite::Result<OpenFeedback> {
+    let (principal, created_at) = (author.name.clone(), author.now);
+    let one = export::Feedback { knowledge_id, text, principal, created_at, applied_at: None };
+    let id = insert(db, &one)?;
+    Ok(OpenFeedback { id, knowledge_id: one.knowledge_id, text: one.text })
+}
+
+/// Writes feedback and returns its number; what one principal says twice of a record in one moment is one.
+pub(in crate::store) fn insert(db: &Connection, one: &export::Feedback) -> rusqlite::Result<i64> {
+    let (id, at) = (one.knowledge_id.as_str(), one.created_at.as_millis());
+    let said: Option<i64> = db
+        .prepare_cached(
+            "SELECT id FROM feedback
+             WHERE knowledge_id = ?1 AND text = ?2 AND principal = ?3 AND created_at = ?4",
+        )?
+        .query_row((id, &one.text, &one.principal, at), |row| row.get(0))
+        .optional()?;
+    if let Some(number) = said {
+        return Ok(number);
+    }
     db.prepare_cached(
-        "INSERT INTO feedback (knowledge_id, text, principal, created_at) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO feedback (knowledge_id, text, principal, created_at, applied_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute((knowledge_id.as_str(), &text, &author.name, author.now.as_millis()))?;
-    Ok(OpenFeedback { id: db.last_insert_rowid(), knowledge_id, text })
+    .execute((id, &one.text, &one.principal, at, one.applied_at.map(Timestamp::as_millis)))?;
+    Ok(db.last_insert_rowid())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Feedback> {

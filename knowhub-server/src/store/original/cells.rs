@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use protocol::{Timestamp, export::Finding};
+use protocol::{Timestamp, export::Finding, hub::Metadata};
 use rusqlite::{Row, types::Value};
 use serde::de::DeserializeOwned;
 use serde_json::Map;
@@ -40,6 +40,11 @@ impl Cells {
         }
         let place = format!("{table}, row {number}");
         Ok(Self { place, number, values, adjusted: Vec::new() })
+    }
+
+    /// Returns where the row stands.
+    pub(super) fn into_place(self) -> String {
+        self.place
     }
 
     /// Returns what was adjusted.
@@ -158,8 +163,8 @@ impl Cells {
         })
     }
 
-    /// Returns a JSON object; what is none is kept as text under `original`.
-    pub(super) fn object(
+    /// Returns metadata; what is no JSON object, or has times that are none, is kept as text under `original`.
+    pub(super) fn metadata(
         &mut self,
         column: &str,
     ) -> Result<Map<String, serde_json::Value>, Finding> {
@@ -167,10 +172,26 @@ impl Cells {
             return Ok(Map::new());
         }
         let text = self.text(column)?;
-        Ok(serde_json::from_str(&text).unwrap_or_else(|_| {
-            self.adjust(column, "no JSON object; stored as text under `original`".to_owned());
+        let read = serde_json::from_str(&text).map_err(|_| "no JSON object".to_owned());
+        let read = read.and_then(|metadata: Metadata| match metadata.check() {
+            Ok(()) => Ok(metadata.0),
+            Err(fault) => Err(fault.to_string()),
+        });
+        Ok(read.unwrap_or_else(|reason| {
+            self.adjust(column, format!("{reason}; stored as text under `original`"));
             Map::from_iter([("original".to_owned(), text.into())])
         }))
+    }
+
+    /// Returns a list of texts without the blank ones.
+    pub(super) fn list(&mut self, column: &str) -> Result<Vec<String>, Finding> {
+        let mut list: Vec<String> = self.json(column)?.unwrap_or_default();
+        let count = list.len();
+        list.retain(|text| !text.trim().is_empty());
+        if list.len() < count {
+            self.adjust(column, "blank entries left out".to_owned());
+        }
+        Ok(list)
     }
 
     /// Returns what a cell says as JSON.

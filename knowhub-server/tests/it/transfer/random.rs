@@ -6,7 +6,8 @@ use proptest::{collection::btree_map, collection::btree_set, prelude::*, sample:
 use protocol::{
     ExperienceId, KnowledgeId, Timestamp,
     export::{
-        Evaluation, Experience, Feedback, KnowledgeRecord, Line, Resource, Tombstone, Version,
+        Evaluation, Experience, Feedback, KnowledgeRecord, Line, RecordKind, Resource, Tombstone,
+        Version,
     },
     hub::{ContentType, Demand, DemandKind, Eval, Knowledge, KnowledgeStatus, Origin},
 };
@@ -133,37 +134,44 @@ fn histories() -> impl Strategy<Value = Vec<Line>> {
     btree_map("[u-z]{2}/[a-z]{2}", one, 0..3).prop_map(|all| {
         let version = |(id, (by, title, at)): (&String, &(String, String, Timestamp))| {
             Line::Version(Version {
-                kind: "resource".into(),
+                kind: RecordKind::Resource,
                 id: id.clone(),
-                version: 2,
-                record: json!({ "title": title, "n": 1 }),
+                version: 3,
+                record: json!({
+                    "id": id, "title": title, "body": "", "secure_body": "",
+                    "content_type": "text", "metadata": { "n": 1 }, "sort_order": 0,
+                    "submitted_by": "", "authenticated_as": "local", "on_behalf_of": "",
+                    "content_hash": "", "version": 3, "created_at": at, "updated_at": at,
+                }),
                 replaced_at: *at,
                 replaced_by: by.clone(),
             })
         };
         let tombstone = |(id, (by, reason, at)): (&String, &(String, String, Timestamp))| {
             Line::Tombstone(Tombstone {
-                kind: "resource".into(),
+                kind: RecordKind::Resource,
                 id: id.clone(),
                 version: 3,
                 deleted_at: *at,
                 deleted_by: by.clone(),
                 reason: reason.clone(),
+                erased_to: 2,
+                fingerprint: String::new(),
             })
         };
-        all.iter().map(version).chain(all.iter().map(tombstone)).collect()
+        all.iter().map(tombstone).chain(all.iter().map(version)).collect()
     })
 }
 
 fn verdicts() -> impl Strategy<Value = Vec<Line>> {
-    (btree_set((text(), any::<i64>()), 0..3), btree_set(text(), 0..3), time()).prop_map(
-        |(traces, texts, at): (BTreeSet<(String, i64)>, BTreeSet<String>, _)| {
-            let evaluation = |(trace_id, injected_at_sequence)| {
+    (btree_set((text(), any::<u32>()), 0..3), btree_set(present(), 0..3), time()).prop_map(
+        |(traces, texts, at): (BTreeSet<(String, u32)>, BTreeSet<String>, _)| {
+            let evaluation = |(trace_id, injected_at_sequence): (String, u32)| {
                 Line::Evaluation(Evaluation {
                     principal: "local".into(),
                     trace_id,
                     knowledge_id: knowledge_id(0).to_string(),
-                    injected_at_sequence,
+                    injected_at_sequence: injected_at_sequence.into(),
                     goal_id: "2.1".into(),
                     eval_status: "helpful".into(),
                     reason: "有用".into(),

@@ -173,7 +173,7 @@ impl Body for NewEvaluations {
 }
 
 impl NewEvaluation {
-    fn check(&self) -> Result<(), FieldFault> {
+    pub(crate) fn check(&self) -> Result<(), FieldFault> {
         check_bound("goal_id", &self.goal_id)?;
         check_chars("reason", &self.reason, MAX_TEXT_CHARS)?;
         check_bound("evaluated_at", &self.evaluated_at)?;
