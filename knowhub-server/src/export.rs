@@ -9,7 +9,11 @@ use protocol::{
     export::{FORMAT, Header, Writer, total},
 };
 use service::logging::chain;
-use tokio::{runtime::Handle, sync::mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc,
+    time::{Instant, timeout},
+};
 
 use crate::store::{Error, Snapshot, Store};
 
@@ -19,11 +23,29 @@ const PIECE_BYTES: usize = 128 << 10;
 /// How many pieces wait for a slow reader before the export waits too.
 const QUEUED_PIECES: usize = 4;
 
-/// How long the export waits for its reader.
+/// How long a reader is waited for, with what a slow one may take for each piece besides.
 ///
-/// The reader loses: it is disconnected, and what it has lacks the manifest.
-/// An export that waits for ever would keep the store's log from being cut back.
-const READER_DEADLINE: Duration = Duration::from_mins(1);
+/// A reader that is slower loses: it is disconnected, and what it has lacks the manifest.
+/// As long as an export goes on, the store's log cannot be cut back, so it must come to an end.
+const PATIENCE: Patience =
+    Patience { once: Duration::from_mins(1), per_piece: Duration::from_secs(1) };
+
+/// How much time a reader has.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// The longest wait for one piece, and how much all waits may take beyond the time for the pieces.
+    once: Duration,
+    /// What each piece may take on average.
+    per_piece: Duration,
+}
+
+impl Patience {
+    /// Returns how long the next piece may wait when `pieces` were taken and `waited` is what they took.
+    fn for_next(self, pieces: u32, waited: Duration) -> Duration {
+        let left = self.once + self.per_piece.saturating_mul(pieces);
+        left.saturating_sub(waited).min(self.once)
+    }
+}
 
 /// A piece of an export, or its end.
 enum Piece {
@@ -39,7 +61,7 @@ pub(crate) fn stream(
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     let (pieces, received) = mpsc::channel(QUEUED_PIECES);
     tokio::spawn(async move {
-        match send_all(&store, now, pieces, READER_DEADLINE).await {
+        match send_all(&store, now, pieces, PATIENCE).await {
             Ok(Some(sent)) => tracing::info!(records = sent, "everything exported"),
             Ok(None) => tracing::warn!("an export was given up: its reader left or stood still"),
             Err(err) => tracing::error!(error = %chain(&err), "an export failed"),
@@ -66,12 +88,18 @@ async fn send_all(
     store: &Store,
     now: Timestamp,
     pieces: mpsc::Sender<Piece>,
-    deadline: Duration,
+    patience: Patience,
 ) -> Result<Option<u64>, Error> {
     let runtime = Handle::current();
+    let (mut pieces_sent, mut waited) = (0, Duration::ZERO);
     let send = move |piece: Piece| {
-        let sending = tokio::time::timeout(deadline, pieces.send(piece));
-        matches!(runtime.block_on(sending), Ok(Ok(())))
+        let started = Instant::now();
+        let sending = pieces.send(piece);
+        let limit = patience.for_next(pieces_sent, waited);
+        let is_taken = runtime.block_on(async { timeout(limit, sending).await });
+        pieces_sent += 1;
+        waited += started.elapsed();
+        matches!(is_taken, Ok(Ok(())))
     };
     store.read_snapshot(move |snapshot| export(snapshot, now, send)).await
 }
@@ -79,7 +107,7 @@ async fn send_all(
 fn export(
     snapshot: &Snapshot<'_>,
     now: Timestamp,
-    send: impl Fn(Piece) -> bool,
+    mut send: impl FnMut(Piece) -> bool,
 ) -> Result<Option<u64>, Error> {
     let header = Header {
         knowhub_export: FORMAT,
@@ -118,6 +146,23 @@ mod tests {
     use super::*;
     use crate::{access::Stamp, metrics::CommitMetrics};
 
+    #[test]
+    fn a_reader_may_pause_and_must_not_dawdle() {
+        let secs = Duration::from_secs;
+        let patience = Patience { once: secs(60), per_piece: secs(1) };
+        for (pieces, waited, left) in [
+            (0, 0, 60),
+            (0, 60, 0),
+            (600, 0, 60),
+            (600, 630, 30),
+            (600, 659, 1),
+            (600, 700, 0),
+            (u32::MAX, 0, 60),
+        ] {
+            assert_eq!(patience.for_next(pieces, secs(waited)), secs(left), "{pieces} {waited}");
+        }
+    }
+
     #[tokio::test]
     async fn a_reader_that_stands_still_is_left_behind() {
         let folder = tempfile::tempdir().unwrap();
@@ -130,8 +175,8 @@ mod tests {
             store.insert_experience(report, Stamp::default(), now, None).await.unwrap();
         }
         let (pieces, received) = mpsc::channel(QUEUED_PIECES);
-        let deadline = Duration::from_millis(10);
-        assert_eq!(send_all(&store, now, pieces, deadline).await.unwrap(), None);
+        let patience = Patience { once: Duration::from_millis(10), per_piece: Duration::ZERO };
+        assert_eq!(send_all(&store, now, pieces, patience).await.unwrap(), None);
         let read: Vec<_> = as_stream(received).collect().await;
         assert_eq!(read.len(), QUEUED_PIECES + 1);
         assert!(read.last().unwrap().is_err(), "a part does not pass for the whole");
