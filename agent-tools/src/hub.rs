@@ -9,7 +9,7 @@ mod transfer;
 pub use error::Error;
 pub(crate) use items::rejected;
 pub use query::{KnowledgeQuery, Paging, ResourceQuery};
-pub use transfer::{Download, ImportKind};
+pub use transfer::{Download, ImportKind, ImportOptions};
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

@@ -20,6 +20,7 @@ use crate::{hub::Download, tools::Context};
 const EXAMPLES: &str = "\
 The file is JSON Lines: a header, one record a line, and a manifest with a sum of them all.
 It appears under its name when it is complete and checked. Secrets stay sealed.
+Needs a token with the role admin.
 
 Examples:
   knowhub export everything.ndjson

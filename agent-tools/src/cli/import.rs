@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use clap::{ArgGroup, Args};
+use futures_util::Stream;
 use protocol::export::{Checker, Counts, Finding, ImportReport, total};
-use reqwest::Body;
 use tokio::io::AsyncReadExt;
 
 use super::{
@@ -17,7 +17,10 @@ use super::{
     outcome::printable,
     progress::{Progress, size},
 };
-use crate::{hub::ImportKind, tools::Context};
+use crate::{
+    hub::{ImportKind, ImportOptions},
+    tools::Context,
+};
 
 /// How much is read and sent at once, in bytes.
 const PIECE_BYTES: usize = 128 << 10;
@@ -26,8 +29,10 @@ const PIECE_BYTES: usize = 128 << 10;
 const MAX_SHOWN: usize = 20;
 
 const EXAMPLES: &str = "\
+Needs a token with the role admin.
 What the hub has already stays as it is: the same record is skipped, another state of it is
 reported, and what was deleted does not come back. A file that is imported again changes nothing.
+A record with a likely secret in plain text is rejected, and told with its line or row.
 
 Examples:
   knowhub import everything.ndjson --dry-run
@@ -48,6 +53,10 @@ pub(super) struct Import {
     /// Store nothing, only tell what would become of each record
     #[arg(long)]
     dry_run: bool,
+
+    /// Let in what looks like a secret, once you know that it is none
+    #[arg(long)]
+    allow_likely_secrets: bool,
 }
 
 impl Import {
@@ -61,8 +70,9 @@ impl Import {
         } else if path != Path::new("-") {
             check_export(&path)?;
         }
-        let body = body(&path)?;
-        let report = context.hub.import(kind, body, self.dry_run).await?;
+        let (dry_run, allow_likely_secrets) = (self.dry_run, self.allow_likely_secrets);
+        let options = ImportOptions { dry_run, allow_likely_secrets };
+        let report = context.hub.import(kind, pieces(&path)?, options).await?;
         let mut outcome = Outcome::done(text(&report), &report);
         // What did not get in is for a person to look at.
         outcome.exit_code = u8::from(report.conflict_count + report.rejected_count > 0);
@@ -117,26 +127,26 @@ fn check_original(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a file as a body that is read while it is sent.
-fn body(path: &Path) -> Result<Body, Failure> {
+/// Returns a file in pieces, which are read while they are sent.
+fn pieces(
+    path: &Path,
+) -> Result<impl Stream<Item = std::io::Result<Vec<u8>>> + Send + 'static, Failure> {
     let source: Box<dyn tokio::io::AsyncRead + Send + Sync + Unpin> = if path == Path::new("-") {
         Box::new(tokio::io::stdin())
     } else {
         Box::new(tokio::fs::File::from_std(open(path)?))
     };
     let start = (source, Progress::new(), 0_u64);
-    let pieces =
-        futures_util::stream::try_unfold(start, |(mut source, mut progress, sent)| async move {
-            let mut piece = Vec::with_capacity(PIECE_BYTES);
-            let read = source.read_buf(&mut piece).await?;
-            if read == 0 {
-                return Ok::<_, std::io::Error>(None);
-            }
-            let sent = sent + read as u64;
-            progress.show(|| format!("sent {}", size(sent)));
-            Ok(Some((piece, (source, progress, sent))))
-        });
-    Ok(Body::wrap_stream(pieces))
+    Ok(futures_util::stream::try_unfold(start, |(mut source, mut progress, sent)| async move {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let read = source.read_buf(&mut piece).await?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let sent = sent + read as u64;
+        progress.show(|| format!("sent {}", size(sent)));
+        Ok(Some((piece, (source, progress, sent))))
+    }))
 }
 
 fn text(report: &ImportReport) -> String {
@@ -173,6 +183,10 @@ fn text(report: &ImportReport) -> String {
         ),
     });
     list(&mut lines, "Renumbered:", report.renumbered.len() as u64, runs);
+    if report.renumbered_unlisted > 0 {
+        let count = report.renumbered_unlisted;
+        lines.push(format!("  … and {count} more experiences, whose new numbers are not listed"));
+    }
     printable(&lines.join("\n"))
 }
 

@@ -31,8 +31,8 @@ pub enum Error {
         /// The hub's own words.
         reason: String,
     },
-    /// The hub sent nothing for too long, within an answer that it had begun.
-    #[error("the hub at {api} stopped in the middle of its answer; try again")]
+    /// The hub stood still for too long, within an answer that it had begun or an import that it was sent.
+    #[error("the hub at {api} sent nothing more for too long; try again")]
     Stalled {
         /// Where the hub is.
         api: String,

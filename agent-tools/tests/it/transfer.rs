@@ -4,7 +4,7 @@ use std::fs;
 
 use protocol::{
     ExperienceId, Timestamp,
-    export::{FORMAT, Header, Kind, Line, Tombstone, Writer},
+    export::{FORMAT, Header, Kind, Line, RecordKind, Tombstone, Writer},
 };
 use serde_json::json;
 
@@ -30,12 +30,14 @@ fn without(unreadable: &[&str]) -> String {
     let mut out = Vec::new();
     let mut writer = Writer::start(&header, &mut out);
     let tombstone = Tombstone {
-        kind: "resource".into(),
+        kind: RecordKind::Resource,
         id: "表格".into(),
         version: 1,
         deleted_at: Timestamp::from_millis(0),
         deleted_by: "local".into(),
         reason: String::new(),
+        erased_to: 0,
+        fingerprint: String::new(),
     };
     writer.write(&Line::Tombstone(tombstone), &mut out);
     for id in unreadable {
@@ -66,8 +68,17 @@ fn refusing(_: &str) -> (u16, String) {
 
 fn importing(call: &str) -> (u16, String) {
     assert_eq!(call, "POST /api/import");
+    report(false)
+}
+
+fn trying(call: &str) -> (u16, String) {
+    assert_eq!(call, "POST /api/import");
+    report(true)
+}
+
+fn report(dry_run: bool) -> (u16, String) {
     let report = json!({
-        "dry_run": false,
+        "dry_run": dry_run,
         "imported": { "experience": 2, "knowledge": 1 },
         "skipped": { "resource": 4 },
         "conflict_count": 30,
@@ -77,7 +88,7 @@ fn importing(call: &str) -> (u16, String) {
         "adjusted_count": 0,
         "adjusted": [],
         "renumbered": [{ "from": 1, "to": 8, "count": 1 }, { "from": 3, "to": 9, "count": 4 }],
-        "renumbered_unlisted": 0,
+        "renumbered_unlisted": 12,
     });
     (200, report.to_string())
 }
@@ -147,11 +158,12 @@ async fn an_import_tells_what_became_of_each_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("all.ndjson");
     fs::write(&file, whole()).unwrap();
-    let (hub, relay) = (Hub::start(importing).await, dead_url().await);
-    let output = knowhub(&hub.api, &relay, &["import", file.to_str().unwrap(), "--dry-run"]).await;
-    assert_eq!(output.status.code(), Some(1), "not everything got in");
+    let name = file.to_str().unwrap();
+    let (hub, relay) = (Hub::start(trying).await, dead_url().await);
+    let output = knowhub(&hub.api, &relay, &["import", name, "--dry-run"]).await;
+    assert_eq!(output.status.code(), Some(1), "not everything would get in");
     expect_test::expect![[r#"
-        Imported 3 (experience 2, knowledge 1); already here 4, conflicts 30, rejected 1.
+        Would import 3 (experience 2, knowledge 1); already here 4, conflicts 30, rejected 1.
         Not imported, since something else is here:
           knowledge knowledge-20260305-a1b2: x[2J
           … and 29 more; --json shows more of them
@@ -160,11 +172,19 @@ async fn an_import_tells_what_became_of_each_record() {
         Renumbered:
           experience-1 is experience-8 here
           experience-3 to experience-6 are experience-9 and so on here
+          … and 12 more experiences, whose new numbers are not listed
     "#]]
     .assert_eq(&text(&output.stdout));
     let asked = hub.asked();
     assert_eq!(asked[0].query, "dry_run=true");
     assert_eq!(asked[0].headers["content-type"], "application/x-ndjson");
+    assert!(!asked[0].headers.contains_key("x-allow-likely-secret"));
+
+    let hub = Hub::start(importing).await;
+    let output = knowhub(&hub.api, &relay, &["import", name, "--allow-likely-secrets"]).await;
+    assert!(text(&output.stdout).starts_with("Imported 3 (experience 2, knowledge 1);"));
+    assert_eq!(hub.asked()[0].query, "dry_run=false");
+    assert_eq!(hub.asked()[0].headers["x-allow-likely-secret"], "true");
 }
 
 #[tokio::test]
