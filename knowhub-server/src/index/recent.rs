@@ -328,7 +328,7 @@ mod tests {
 
     /// More changes than there is room for, from `seq` on.
     fn crowd(seq: i64) -> Vec<Update> {
-        let changes = MAX_ROWS as i64 + 1;
+        let changes = MAX_ROWS.cast_signed() as i64 + 1;
         (seq..seq + changes).map(|seq| Update::Drop { row: seq, seq }).collect()
     }
 
