@@ -37,8 +37,8 @@ fn query(q: &str, matching: Match) -> Query {
     Query { tokens: tokens(q), matching, labels: Vec::new(), without: Vec::new() }
 }
 
-fn search(index: &Index, query: Query) -> Vec<Hit> {
-    index.view(&query.tokens).unwrap().search(&query, 10).unwrap()
+fn search(index: &Index, query: &Query) -> Vec<Hit> {
+    index.view(&query.tokens).unwrap().search(query, 10).unwrap()
 }
 
 fn count(index: &Index, query: &Query) -> u64 {
@@ -74,17 +74,17 @@ async fn a_row_has_the_same_score_in_memory_and_on_disk() {
     index.recent().remember(puts(&docs));
     let mut in_memory = Vec::new();
     for query in &queries {
-        in_memory.push(search(&index, query.clone()));
+        in_memory.push(search(&index, query));
     }
     assert_eq!(in_memory.iter().map(Vec::len).collect::<Vec<_>>(), [3, 1, 2, 2, 1, 0, 0]);
 
     commit(&index, &docs[..2]).await;
     for (query, expected) in queries.iter().zip(&in_memory) {
-        check_close(&search(&index, query.clone()), expected);
+        check_close(&search(&index, query), expected);
     }
     commit(&index, &docs[2..]).await;
     for (query, expected) in queries.iter().zip(&in_memory) {
-        check_close(&search(&index, query.clone()), expected);
+        check_close(&search(&index, query), expected);
     }
 }
 
@@ -102,9 +102,9 @@ async fn a_changed_row_is_found_once_in_its_new_state() {
     let Fixture { index, _folder } = fixture();
     commit(&index, &[doc(1, 1, "旧的内容", &[]), doc(2, 2, "别的", &[])]).await;
     commit(&index, &[doc(1, 3, "新的内容", &[])]).await;
-    let hits = search(&index, query("内容", Match::AnyToken));
+    let hits = search(&index, &query("内容", Match::AnyToken));
     assert_eq!(hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>(), [(1, 3)]);
-    assert!(search(&index, query("旧", Match::AnyToken)).is_empty());
+    assert!(search(&index, &query("旧", Match::AnyToken)).is_empty());
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_row_that_changes_before_the_first_commit_stands_there_once() {
 async fn the_newest_state_counts_wherever_the_older_ones_are() {
     let Fixture { index, _folder } = fixture();
     let found = |q: &str| {
-        let hits = search(&index, query(q, Match::AnyToken));
+        let hits = search(&index, &query(q, Match::AnyToken));
         assert_eq!(count(&index, &query(q, Match::AllTokens)), hits.len() as u64);
         hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>()
     };
@@ -156,7 +156,7 @@ async fn a_count_is_of_what_a_search_finds() {
     let texts = [&words[..], &words[50..], &words[..50], &words[..50]].map(|words| words.join(" "));
     let docs: Vec<_> = (1..).zip(&texts).map(|(row, text)| doc(row, row, text, &[])).collect();
     index.recent().remember(puts(&docs));
-    let found = |index: &Index| search(index, long.clone()).len() as u64;
+    let found = |index: &Index| search(index, &long).len() as u64;
     assert_eq!((count(&index, &long), found(&index)), (2, 2), "in memory");
     commit(&index, &docs).await;
     assert_eq!((count(&index, &long), found(&index)), (2, 2), "on disk");
@@ -208,7 +208,7 @@ async fn at_rest_few_segments_are_left() {
     index.close().await;
     index.settle().await.unwrap();
     assert_eq!(segments(), 1);
-    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), 3);
+    assert_eq!(search(&index, &query("提取", Match::AnyToken)).len(), 3);
     assert_eq!(index.mark(), 3);
 }
 
@@ -219,6 +219,6 @@ async fn what_was_undone_is_not_there_twice() {
     index.add(puts(&docs)).await.unwrap();
     index.undo().await.unwrap();
     commit(&index, &docs).await;
-    assert_eq!(search(&index, query("提取", Match::AnyToken)).len(), 1);
+    assert_eq!(search(&index, &query("提取", Match::AnyToken)).len(), 1);
     assert_eq!(index.mark(), 1);
 }

@@ -82,7 +82,9 @@ impl<'a> View<'a> {
                 found[at].push(hit);
             }
         }
-        found.iter_mut().for_each(|hits| sort_hits(hits, limit));
+        for hits in &mut found {
+            sort_hits(hits, limit);
+        }
         Ok(found)
     }
 
