@@ -187,6 +187,45 @@ async fn what_is_odd_is_told_row_by_row() {
 }
 
 #[tokio::test]
+async fn what_a_row_says_in_plain_is_looked_through_and_no_stage_holds_it() {
+    let file = database(
+        r#"CREATE TABLE resources (id, body, metadata, created_at);
+        INSERT INTO resources VALUES
+            ('a', 'x', '{"note": "AKIAIOSFODNN7REALKEY"}', '2026-03-05'),
+            ('b', 'x', '{"expires_at": "next week"}', '2026-03-05');
+        CREATE TABLE knowledge (id, task, content, types, tags, status, created_at);
+        INSERT INTO knowledge VALUES
+            ('knowledge-20260305-a1b2', 't', 'c', '["tool", " "]', '{}', 'processing', '2026-03-05'),
+            ('knowledge-20260305-a1b3', 't', 'c', '[]', '{"k": "AKIAIOSFODNN7REALKEY"}', 'checked',
+             '2026-03-05');"#,
+    );
+    let hub = start().await;
+    for imported in [json!({ "resource": 1, "knowledge": 1 }), json!({})] {
+        let report = import(&hub, file.clone(), "").await.body;
+        assert_eq!(report["imported"], imported, "{report}");
+        assert_eq!(
+            places(&report["rejected"]),
+            ["resources, row 1 metadata.note", "knowledge, row 2 tags.k"]
+        );
+        assert_eq!(
+            places(&report["adjusted"]),
+            ["resources, row 2 metadata", "knowledge, row 1 types", "knowledge, row 1 status"]
+        );
+    }
+    let settled = hub.get("/api/knowledge/knowledge-20260305-a1b2").await.body;
+    assert_eq!((&settled["status"], &settled["types"]), (&json!("approved"), &json!(["tool"])));
+    let kept = hub.get("/api/resource/b").await.body;
+    assert_eq!(kept["metadata"], json!({ "original": r#"{"expires_at": "next week"}"# }));
+
+    let request = Request::post("/api/import").header("content-type", "application/vnd.sqlite3");
+    let request = request.header("x-allow-likely-secret", "true");
+    let answer = hub.send(request.body(file.into()).unwrap()).await;
+    assert_eq!(answer.body["imported"], json!({ "resource": 1, "knowledge": 1 }), "{answer:?}");
+    assert_eq!(answer.body["rejected"], json!([]));
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_such_database_is_refused() {
     let hub = start().await;
     let good = database(&format!(
