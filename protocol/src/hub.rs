@@ -39,8 +39,12 @@ pub use metadata::{MAX_METADATA_BYTES, Metadata};
 pub use page::{MAX_PAGE_SIZE, Page};
 pub use plain_texts::{PlainTexts, WriteBody};
 pub use resource::{
-    ContentType, EarlierVersion, NewResource, Resource, ResourceDeleted, ResourceEntry,
-    ResourcePatch, ResourceReading, ResourceStored,
+    ContentType, NewResource, Resource, ResourceDeleted, ResourceEntry, ResourcePatch,
+    ResourceReading, ResourceStored,
+};
+pub use secret::{
+    DAMAGED_PLACEHOLDER, MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText,
+    wipe_secret,
 };
 pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText};
 pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};

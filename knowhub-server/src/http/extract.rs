@@ -1,6 +1,6 @@
 //! Extractors: a handler's signature says what it needs, and what is wrong is answered before it runs.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use axum::{
     Json,
@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use protocol::hub::{FieldFault, WriteBody};
+use protocol::hub::{FieldFault, WriteBody, wipe_secret};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
@@ -85,12 +85,8 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
 /// Reads a body from its JSON, whose values may take many times the memory and live only here.
 fn parse<T: WriteBody>(bytes: &[u8]) -> Result<T, Error> {
     // Broken JSON and a wrong field are different faults, so they are told apart here.
-    let mut value: serde_json::Value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
-    let body = T::from_value(&value).map_err(Error::Invalid);
-    if let Some(serde_json::Value::String(secret)) = value.get_mut("secure_body") {
-        secret.zeroize();
-    }
-    body
+    let value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
+    T::read(value).map_err(Error::Invalid)
 }
 
 /// Looks through the plain texts of a body, long ones where they hold up nobody.

@@ -1,8 +1,11 @@
 //! Reading a body: a wrong field is named, whichever way it is wrong.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::{MAX_SHORT_CHARS, MAX_TEXT_CHARS, whole_numbers::without_fractions};
+use super::{
+    MAX_SHORT_CHARS, MAX_TEXT_CHARS, secret::wipe_secret, whole_numbers::write_whole_numbers,
+};
 use crate::complaint::shortened;
 
 /// What is wrong with which field of a body.
@@ -41,21 +44,31 @@ pub trait Body: DeserializeOwned {
     /// Names the first field that is wrong.
     fn check(&self) -> Result<(), FieldFault>;
 
-    /// Reads a body from a JSON value and checks it.
+    /// Reads a body from a JSON value and checks it; a secret in the value is wiped from memory.
     ///
     /// # Errors
     ///
     /// Names the first field that is missing, of a wrong type, or out of bounds.
-    fn from_value(value: &serde_json::Value) -> Result<Self, FieldFault> {
+    fn read(mut value: Value) -> Result<Self, FieldFault> {
         // Serde would take a list of the fields' values for the object.
         if !value.is_object() {
             return Err(FieldFault::new("", "must be a JSON object"));
         }
-        let value = without_fractions(value);
-        let body: Self =
-            serde_path_to_error::deserialize(&*value).map_err(|err| as_field_fault(&err))?;
+        write_whole_numbers(&mut value);
+        let body = serde_path_to_error::deserialize(&value).map_err(|err| as_field_fault(&err));
+        wipe_secret(&mut value);
+        let body: Self = body?;
         body.check()?;
         Ok(body)
+    }
+
+    /// Reads a body from a JSON value that stays as it is, and checks it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Body::read`].
+    fn from_value(value: &Value) -> Result<Self, FieldFault> {
+        Self::read(value.clone())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::Value;
 use utoipa::ToSchema;
 use zeroize::Zeroize;
 
@@ -47,6 +48,13 @@ impl SecretText {
     }
 }
 
+/// Wipes the secret of a body, which was read from it or is refused with it.
+pub fn wipe_secret(body: &mut Value) {
+    if let Some(Value::String(secret)) = body.get_mut("secure_body") {
+        secret.zeroize();
+    }
+}
+
 impl From<String> for SecretText {
     fn from(text: String) -> Self {
         Self(text)
@@ -75,12 +83,26 @@ impl fmt::Debug for SecretText {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn debug_never_shows_it() {
         let secret = SecretText::from("hunter2".to_owned());
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "[secret] Some([secret])");
+    }
+
+    #[test]
+    fn a_body_loses_its_secret_and_nothing_else() {
+        let mut body = json!({ "id": "a", "secure_body": "hunter2" });
+        wipe_secret(&mut body);
+        assert_eq!(body, json!({ "id": "a", "secure_body": "" }));
+        for mut other in [json!({ "secure_body": 7 }), json!({ "id": "a" }), json!(["x"])] {
+            let before = other.clone();
+            wipe_secret(&mut other);
+            assert_eq!(other, before);
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Body for BatchDelete {
         check_count("", self.knowledge_ids.len())
     }
 
-    fn from_value(value: &Value) -> Result<Self, FieldFault> {
+    fn read(value: Value) -> Result<Self, FieldFault> {
         let is_text = |value: &Value| value.as_str().map(str::to_owned);
         let ids = value.as_array().and_then(|ids| ids.iter().map(is_text).collect());
         let knowledge_ids =
