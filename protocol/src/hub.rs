@@ -15,6 +15,7 @@ mod resource;
 mod secret;
 mod vault;
 mod whole_numbers;
+mod words;
 
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub(crate) use body::{as_field_fault, check_chars};

@@ -19,15 +19,13 @@ pub(super) struct Searched {
 /// Why a request was refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Code {
-    code: String,
+    code: &'static str,
 }
 
 impl Code {
     /// Returns the code as clients read it.
     pub(super) fn new(code: ErrorCode) -> Self {
-        let code = serde_json::to_value(code).ok();
-        let code = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("unknown");
-        Self { code: code.to_owned() }
+        Self { code: code.as_str() }
     }
 }
 

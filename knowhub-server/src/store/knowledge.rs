@@ -188,8 +188,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
             resource_ids: value(row, "resource_ids")?,
             source: value(row, "source")?,
             eval: value(row, "eval")?,
-            status: serde_json::from_value(row.get::<_, String>("status")?.into())
-                .map_err(unreadable)?,
+            status: row.get::<_, String>("status")?.parse().map_err(unreadable)?,
             verified_by: row.get("verified_by")?,
             relationships: value(row, "relationships")?,
             message_id: row.get("message_id")?,

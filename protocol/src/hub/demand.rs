@@ -1,11 +1,9 @@
 //! Demand: what was asked for and not found.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::FieldFault;
+use super::words::words;
 use crate::time::Timestamp;
 
 /// What was asked for.
@@ -24,37 +22,13 @@ pub enum DemandKind {
     Resource,
 }
 
-impl DemandKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::ExperienceSearch,
-        Self::KnowledgeSearch,
-        Self::ResourceSearch,
-        Self::Content,
-        Self::Resource,
-    ];
-
-    /// Returns the kind's name, as it is written everywhere.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ExperienceSearch => "experience_search",
-            Self::KnowledgeSearch => "knowledge_search",
-            Self::ResourceSearch => "resource_search",
-            Self::Content => "content",
-            Self::Resource => "resource",
-        }
-    }
-}
-
-impl FromStr for DemandKind {
-    type Err = FieldFault;
-
-    fn from_str(text: &str) -> Result<Self, FieldFault> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            FieldFault::new("kind", format!("must be one of {known}"))
-        })
-    }
+words! {
+    DemandKind in "kind":
+    ExperienceSearch = "experience_search",
+    KnowledgeSearch = "knowledge_search",
+    ResourceSearch = "resource_search",
+    Content = "content",
+    Resource = "resource",
 }
 
 /// Something that was asked for and not found.
@@ -70,18 +44,4 @@ pub struct Demand {
     pub first_at: Timestamp,
     /// When it was last asked for.
     pub last_at: Timestamp,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kind_is_written_one_way() {
-        for kind in DemandKind::ALL {
-            assert_eq!(kind.as_str().parse(), Ok(kind));
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
-        }
-        assert_eq!("content, resource".parse::<DemandKind>().unwrap_err().field, "kind");
-    }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::words::words;
+
 /// `{"error": {"code", "message"}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
@@ -61,4 +63,25 @@ pub enum ErrorCode {
     /// A code this version does not know.
     #[serde(other, skip_serializing)]
     Unknown,
+}
+
+words! {
+    ErrorCode in "code":
+    BadRequest = "bad_request",
+    Unauthorized = "unauthorized",
+    Forbidden = "forbidden",
+    NotFound = "not_found",
+    MethodNotAllowed = "method_not_allowed",
+    Timeout = "timeout",
+    Conflict = "conflict",
+    PreconditionFailed = "precondition_failed",
+    TooLarge = "too_large",
+    UnsupportedMediaType = "unsupported_media_type",
+    Invalid = "invalid",
+    LikelySecret = "likely_secret",
+    RateLimited = "rate_limited",
+    DamagedSecret = "damaged_secret",
+    Internal = "internal",
+    Unavailable = "unavailable",
+    Unknown = "unknown",
 }

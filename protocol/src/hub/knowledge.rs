@@ -12,6 +12,7 @@ use super::body::{Body, FieldFault, check_bound, check_present};
 use super::bounds::{ListEntry, TagValue};
 use super::depth::check_depths;
 use super::plain_texts::{PlainTexts, WriteBody};
+use super::words::words;
 use super::{MAX_JSON_DEPTH, MAX_LIST_ITEMS};
 use crate::{
     ids::{ContactId, KnowledgeId},
@@ -194,19 +195,15 @@ pub enum KnowledgeStatus {
     Checked,
 }
 
-impl KnowledgeStatus {
-    /// Returns the status as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Processing => "processing",
-            Self::DedupPassed => "dedup_passed",
-            Self::Analyzing => "analyzing",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Checked => "checked",
-        }
-    }
+words! {
+    KnowledgeStatus in "status":
+    Pending = "pending",
+    Processing = "processing",
+    DedupPassed = "dedup_passed",
+    Analyzing = "analyzing",
+    Approved = "approved",
+    Rejected = "rejected",
+    Checked = "checked",
 }
 
 /// A stored knowledge record.

@@ -11,6 +11,7 @@ use super::{
     content::ContentLink,
     experience::ExperienceHit,
     secret::SecretText,
+    words::words,
 };
 use crate::{
     ids::{ContactId, ResourceId},
@@ -32,30 +33,12 @@ pub enum ContentType {
     Cookie,
 }
 
-impl ContentType {
-    /// Every type.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Code, Self::Credential, Self::Cookie];
-
-    /// Returns the type's name, as it is written everywhere.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Code => "code",
-            Self::Credential => "credential",
-            Self::Cookie => "cookie",
-        }
-    }
-}
-
-impl FromStr for ContentType {
-    type Err = FieldFault;
-
-    fn from_str(text: &str) -> Result<Self, FieldFault> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            FieldFault::new("content_type", format!("must be one of {known}"))
-        })
-    }
+words! {
+    ContentType in "content_type":
+    Text = "text",
+    Code = "code",
+    Credential = "credential",
+    Cookie = "cookie",
 }
 
 /// Body of `POST /api/resource`; what it leaves out becomes empty, except the secret, which stays.

@@ -69,11 +69,5 @@ fn statuses(params: &Params) -> Result<Vec<KnowledgeStatus>, FieldFault> {
     if statuses.is_empty() {
         return Ok(DEFAULT_STATUSES.to_vec());
     }
-    let statuses = statuses.into_iter().map(|status| {
-        serde_json::from_value(status.into()).map_err(|_| {
-            let known = "pending, processing, dedup_passed, analyzing, approved, rejected, checked";
-            FieldFault::new("status", format!("each must be one of {known}"))
-        })
-    });
-    statuses.collect()
+    statuses.iter().map(|status| status.parse()).collect()
 }

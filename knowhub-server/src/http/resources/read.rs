@@ -57,24 +57,17 @@ pub(in crate::http) async fn show_resource(
     if stored.is_none() && aggregates.is_none() {
         handles.lookups.missing(DemandKind::Resource, &name);
         return Err(Error::NoResource { id: name });
-    }
-    let experiences =
-        handles.store.list_experiences_of(name.clone(), paging.offset(), paging.page_size).await?;
-    let content_ids = experiences.iter().map(|row| row.report.content_id.clone()).collect();
-    let contents = handles.store.list_content_links(content_ids).await?;
-    let aggregates = aggregates.unwrap_or_default();
-    let resource = stored.map(|stored| show(&handles, stored, shown.as_ref())).transpose()?;
-    let page = paging.page_of(Vec::<()>::new(), aggregates.experience_count);
+    };
     let answer = ResourceReading {
+        resource: resource.map(|stored| show(&handles, stored, shown.as_ref())).transpose()?,
         name,
-        url: aggregates.url,
-        avg_score: aggregates.avg_score,
-        experience_count: aggregates.experience_count,
+        url: aggregate.url,
+        avg_score: aggregate.avg_score,
+        experience_count: aggregate.experience_count,
         experiences: experiences.iter().map(shown_experience).collect(),
         contents,
-        page: page.page,
-        page_size: page.page_size,
-        resource,
+        page: paging.page.into(),
+        page_size: paging.page_size.into(),
     };
     let version = answer.resource.as_ref().map(|resource| resource.version);
     // A secret must not stay in any cache on its way.
@@ -145,15 +138,11 @@ impl FromParams for ResourceList {
                 prefix: prefix.map_err(|err: protocol::ids::IdFault| {
                     FieldFault::new("prefix", err.to_string())
                 })?,
-                content_type: content_type(params)?,
+                content_type: params.text("content_type")?.map(str::parse).transpose()?,
             },
             paging: params.paging()?,
         })
     }
-}
-
-fn content_type(params: &Params) -> Result<Option<ContentType>, FieldFault> {
-    params.text("content_type")?.map(str::parse).transpose()
 }
 
 impl FromParams for Paging {

@@ -50,7 +50,7 @@ fn take(
     one: &NewEvaluation,
     author: &Author,
 ) -> Result<Taken, Error> {
-    let verdict = verdict(&one.eval_status)?;
+    let verdict = one.eval_status.parse().map_err(Refusal::Invalid)?;
     let row = find_row(db, &one.knowledge_id)?;
     match counted(db, trace_id, one, author)? {
         Some(first) if first == one.eval_status => return Ok(Taken::Duplicate),
@@ -85,13 +85,6 @@ fn evaluation(trace_id: &str, one: &NewEvaluation, author: &Author) -> Evaluatio
         evaluated_at_trigger: one.evaluated_at_trigger.clone(),
         created_at: author.now,
     }
-}
-
-fn verdict(status: &str) -> Result<EvalStatus, Refusal> {
-    serde_json::from_value(status.into()).map_err(|_| {
-        let known = "irrelevant, unused, helpful, harmful, neutral";
-        Refusal::Invalid(FieldFault::new("eval_status", format!("must be one of {known}")))
-    })
 }
 
 /// Returns the verdict that was counted under this key.

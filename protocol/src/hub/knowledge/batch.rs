@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::{MAX_FEEDBACK_CHARS, VerifyAction};
 use crate::hub::{
     Body, ErrorDetail, FieldFault, MAX_TEXT_CHARS, PlainTexts, WriteBody, body::check_chars,
-    check_bound, check_present,
+    check_bound, check_present, words::words,
 };
 
 /// The most records of one batch; more are refused as a whole, the sender keeps them.
@@ -204,6 +204,15 @@ pub enum EvalStatus {
     Harmful,
     /// It fits the task, and made no difference.
     Neutral,
+}
+
+words! {
+    EvalStatus in "eval_status":
+    Irrelevant = "irrelevant",
+    Unused = "unused",
+    Helpful = "helpful",
+    Harmful = "harmful",
+    Neutral = "neutral",
 }
 
 /// Answer to every call on several records.
