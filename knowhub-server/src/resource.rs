@@ -1,9 +1,8 @@
 //! What a write makes of a stored resource, and how a resource is shown; pure values.
 
-use std::fmt::Write;
-
 use protocol::{
     ResourceId, Timestamp,
+    digest::hex,
     hub::{self, ContentType, FieldFault, Metadata, SEALED_PLACEHOLDER, SecretText},
 };
 use sha2::{Digest, Sha256};
@@ -182,11 +181,7 @@ fn blank(id: ResourceId, now: Timestamp) -> Resource {
 
 /// Returns the sha256 of a body's UTF-8 bytes, in hex.
 pub(crate) fn content_hash(body: &str) -> String {
-    Sha256::digest(body.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(Sha256::new_with_prefix(body))
 }
 
 impl Resource {

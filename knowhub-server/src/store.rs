@@ -32,6 +32,7 @@
 
 mod backup;
 mod change;
+mod columns;
 mod demand;
 mod error;
 mod experiences;

@@ -13,10 +13,12 @@
 //! - [`source`]: a retrieved record, as evidence for an answer.
 //! - [`hub`]: bodies of the hub's HTTP API.
 //! - [`export`]: everything a hub knows, line by line.
+//! - [`digest`]: SHA-256 sums as text.
 //! - `complaint`: keeps what a parser complains of short.
 
 pub mod citation;
 mod complaint;
+pub mod digest;
 pub mod export;
 pub mod hub;
 pub mod ids;

@@ -4,9 +4,9 @@ use protocol::{
     Timestamp,
     hub::{Demand, DemandKind},
 };
-use rusqlite::{Connection, Row, types::Type};
+use rusqlite::{Connection, Row};
 
-use super::{Error, Store};
+use super::{Error, Store, columns::unreadable};
 
 /// How many entries are kept; beyond that the least wanted ones lose, among equals those longest not asked for.
 pub(crate) const MAX_DEMAND: u32 = 10_000;
@@ -141,12 +141,8 @@ fn trim(db: &Connection) -> Result<(), Error> {
 }
 
 pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Demand> {
-    let kind: String = row.get("kind")?;
-    let kind = kind
-        .parse()
-        .map_err(|err| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(err)))?;
     Ok(Demand {
-        kind,
+        kind: row.get::<_, String>("kind")?.parse().map_err(unreadable)?,
         wanted: row.get("wanted")?,
         count: row.get::<_, i64>("count")? as u64,
         first_at: Timestamp::from_millis(row.get("first_at")?),

@@ -13,8 +13,9 @@ use protocol::{
 use rusqlite::{Connection, Row};
 
 use super::{
-    Error, Identity, LeftOutRow, Store, change, demand, experiences,
-    knowledge::{self, unreadable},
+    Error, Identity, LeftOutRow, Store, change,
+    columns::{unreadable, value},
+    demand, experiences, knowledge,
     left_out::{self, LeftOut, Table},
     readers::Readers,
     resources,
@@ -143,7 +144,7 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
         kind: kind(row)?,
         id: row.get("id")?,
         version: row.get("version")?,
-        record: serde_json::from_str(&row.get::<_, String>("record")?).map_err(unreadable)?,
+        record: value(row, "record")?,
         replaced_at: time(row, "replaced_at")?,
         replaced_by: row.get("replaced_by")?,
     })

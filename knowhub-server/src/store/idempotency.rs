@@ -6,7 +6,10 @@ use protocol::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Error, Store};
+use super::{
+    Error, Store,
+    columns::{json, unreadable},
+};
 
 /// How long an answer is kept; a client that repeats itself later writes a second time.
 const KEEP: Duration = Duration::from_hours(24);
@@ -71,8 +74,7 @@ impl Store {
         answer: T,
     ) -> Result<(), Error> {
         self.write(move |db, _| {
-            let answer =
-                serde_json::to_string(&answer).expect("an answer of the hub is plain JSON");
+            let answer = json(&answer);
             db.prepare_cached(
                 "UPDATE idempotent_answers SET answer = ?4
                  WHERE scope = ?1 AND key = ?2 AND body_hash = ?3",
@@ -112,7 +114,7 @@ fn answered<T: DeserializeOwned>(
     if body_hash != request.body_hash {
         return Err(Error::KeyReused);
     }
-    Ok(Some(serde_json::from_str(&answer).map_err(super::knowledge::unreadable)?))
+    Ok(Some(serde_json::from_str(&answer).map_err(unreadable)?))
 }
 
 fn find_answer(
@@ -138,7 +140,7 @@ fn insert_answer<T: Serialize>(
     answer: &T,
     now: Timestamp,
 ) -> Result<i64, Error> {
-    let answer = serde_json::to_string(answer).expect("an answer of the hub is plain JSON");
+    let answer = json(answer);
     db.prepare_cached(
         "INSERT OR REPLACE INTO idempotent_answers (scope, key, body_hash, answer, expires_at)
          VALUES (?1, ?2, ?3, ?4, ?5)",

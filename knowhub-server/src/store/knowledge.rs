@@ -13,12 +13,12 @@ use protocol::{
     KnowledgeId, Timestamp,
     hub::{Knowledge, KnowledgeCreated},
 };
-use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Type, types::Value};
-use serde::{Serialize, de::DeserializeOwned};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Value};
 
 use super::{
     Change, Error, IdempotentRequest, Reader, RecordKind, Store, Written,
     change::{list_changed, next_seq},
+    columns::{json, unreadable, value},
     idempotency,
     left_out::{self, LeftOut},
 };
@@ -196,19 +196,6 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
             updated_at: Timestamp::from_millis(row.get("updated_at")?),
         },
     })
-}
-
-fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("what was read from JSON can be written as JSON")
-}
-
-fn value<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(&row.get::<_, String>(column)?).map_err(unreadable)
-}
-
-/// Returns the error of a stored text that does not say what it should.
-pub(super) fn unreadable(err: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(err))
 }
 
 #[cfg(test)]

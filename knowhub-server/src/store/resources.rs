@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 use super::{
     Change, Deletion, Error, Expected, IdempotentRequest, Reader, RecordKind, Store, Written,
     change::{list_changed, next_seq},
+    columns::{json, unreadable, value},
     idempotency,
     knowledge::unreadable,
     left_out::{self, LeftOut},
@@ -133,11 +134,10 @@ impl Store {
                     version
                 }
                 None if erase => {
-                    let last = versions::last(db, RecordKind::Resource, id.as_str())?;
-                    let Some((version, record)) = last else { return Ok(None) };
-                    let record: protocol::hub::Resource =
-                        serde_json::from_str(&record).map_err(unreadable)?;
-                    key.check(record.secure_body.expose())?;
+                    let kind = RecordKind::Resource;
+                    let last = versions::find_last(db, kind, id.as_str())?;
+                    let Some(version) = last else { return Ok(None) };
+                    note_erasure(db, kind, id.as_str(), &deletion)?;
                     version
                 }
                 None => return Ok(None),
@@ -221,7 +221,7 @@ pub(super) fn save(db: &Connection, resource: &Resource) -> rusqlite::Result<i64
             &resource.title,
             &resource.body,
             &resource.secure_body,
-            type_name(resource.content_type),
+            resource.content_type.as_str(),
             json(&resource.metadata),
             resource.sort_order,
             &resource.submitted_by,
@@ -236,15 +236,6 @@ pub(super) fn save(db: &Connection, resource: &Resource) -> rusqlite::Result<i64
     )
 }
 
-fn json<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("what was read from JSON can be written as JSON")
-}
-
-/// Returns the type as it is stored.
-fn type_name(content_type: ContentType) -> String {
-    json(&content_type).trim_matches('"').to_owned()
-}
-
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
     Ok(Resource {
         row: row.get("row")?,
@@ -253,9 +244,8 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
         title: row.get("title")?,
         body: row.get("body")?,
         secure_body: row.get("secure_body")?,
-        content_type: serde_json::from_value(row.get::<_, String>("content_type")?.into())
-            .map_err(unreadable)?,
-        metadata: serde_json::from_str(&row.get::<_, String>("metadata")?).map_err(unreadable)?,
+        content_type: row.get::<_, String>("content_type")?.parse().map_err(unreadable)?,
+        metadata: value(row, "metadata")?,
         sort_order: row.get("sort_order")?,
         submitted_by: row.get("submitted_by")?,
         authenticated_as: row.get("authenticated_as")?,

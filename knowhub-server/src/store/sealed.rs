@@ -2,7 +2,7 @@
 
 use protocol::ResourceId;
 
-use super::{Error, Store, knowledge::unreadable, resources::below};
+use super::{Error, Store, columns::unreadable, resources::below};
 
 /// Which table sealed secrets are looked for in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

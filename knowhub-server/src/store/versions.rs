@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Error, Store,
-    knowledge::unreadable,
+    columns::value,
     left_out,
     tombstones::{RecordKind, find_tombstone, update_erased_to},
 };
@@ -140,8 +140,7 @@ impl Store {
             let rows = statement.query((bounds.0, bounds.1, bounds.2, bounds.3, limit, offset))?;
             let versions = left_out.list(&left_out::VERSIONS, rows, |row| {
                 Ok(EarlierVersion {
-                    record: serde_json::from_str(&row.get::<_, String>("record")?)
-                        .map_err(unreadable)?,
+                    record: value(row, "record")?,
                     replaced_at: Timestamp::from_millis(row.get("replaced_at")?),
                     replaced_by: row.get("replaced_by")?,
                 })

@@ -3,12 +3,10 @@
 use sha2::{Digest, Sha256};
 
 use super::{
-    FORMAT, Header, Line, MAX_LINE_BYTES, Manifest,
-    check::MAX_NUMBER,
-    line::is_manifest,
-    total,
-    writer::{hex, start_sum},
+    FORMAT, Header, Line, MAX_LINE_BYTES, Manifest, check::MAX_NUMBER, line::is_manifest, total,
+    writer::start_sum,
 };
+use crate::digest::hex;
 
 /// Why something is no whole export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,9 @@
 //! Writing an export: the lines, and the sum over them that its end states.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
 use super::{Counts, Header, Kind, LeftOut, Line, Manifest};
+use crate::digest::hex;
 
 /// Makes the lines of one export, in this order: header, records, manifest.
 #[derive(Clone, Debug)]
@@ -53,13 +52,4 @@ fn write_line(json: &str, out: &mut Vec<u8>) {
 /// Starts the sum of an export with what its header says of the records; the rest of it differs between equal stores.
 pub(super) fn start_sum(header: &Header) -> Sha256 {
     Sha256::new().chain_update(format!("{}\n", header.last_experience))
-}
-
-/// Returns the sum of what was hashed.
-pub(super) fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }

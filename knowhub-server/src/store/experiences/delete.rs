@@ -8,8 +8,10 @@ use rusqlite::Connection;
 
 use super::{Experience, find};
 use crate::store::{
-    Change, Deletion, Error, RecordKind, Store, resource_names,
-    tombstones::{Dead, find_tombstone, insert_tombstone},
+    Change, Deletion, Error, RecordKind, Store,
+    columns::json,
+    resource_names,
+    tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
     versions::{self, keep_version},
 };
 
@@ -53,8 +55,7 @@ fn delete(
     resource_names::uncount_experience(db, &row.report)?;
     let key = id.to_string();
     let record = hub::Experience::from(row);
-    let json = serde_json::to_string(&record).expect("it is plain JSON");
-    keep_version(db, kind, &key, ONLY_VERSION, &json, deletion.at, &deletion.by)?;
+    keep_version(db, kind, &key, ONLY_VERSION, &json(&record), deletion.at, &deletion.by)?;
     let fingerprint = &export::Experience::from(record).fingerprint();
     let dead = Dead { kind, id: &key, row: id.0, version: ONLY_VERSION, fingerprint };
     changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));

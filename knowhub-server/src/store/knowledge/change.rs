@@ -7,12 +7,12 @@ use protocol::{
 use rusqlite::{Connection, OptionalExtension, named_params};
 use serde::{Deserialize, Serialize};
 
-use super::{KnowledgeRow, json, read};
+use super::{KnowledgeRow, read};
 use crate::{
     knowledge::{Author, Refusal, item_result},
     store::{
         Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
-        idempotency, left_out::is_unreadable, versions::keep_version,
+        columns::json, idempotency, left_out::is_unreadable, versions::keep_version,
     },
 };
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use protocol::hub::{Knowledge, KnowledgeStatus};
 use rusqlite::{Connection, named_params};
 
-use super::{json, read};
+use super::read;
 use crate::store::{
     Error, Store,
+    columns::json,
     left_out::{self, LeftOut},
 };
 

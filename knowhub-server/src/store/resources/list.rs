@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{ResourceId, hub::ContentType};
 
-use super::{Error, Resource, Store, left_out, read, tree::below, type_name};
+use super::{Error, Resource, Store, left_out, read, tree::below};
 
 /// Which resources a list has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,16 +36,16 @@ impl Store {
             let snapshot = db.unchecked_transaction()?;
             let prefix = filter.prefix.as_ref().map(ResourceId::as_str);
             let (from, to) = prefix.map(below).unzip();
-            let content_type = filter.content_type.map(type_name);
+            let content_type = filter.content_type.map(ContentType::as_str);
             let bounds = (prefix, from, to, content_type);
             let total: i64 = snapshot
                 .prepare_cached(&format!("SELECT count(*) FROM resources WHERE {MATCHES}"))?
-                .query_row((bounds.0, &bounds.1, &bounds.2, &bounds.3), |row| row.get(0))?;
+                .query_row((bounds.0, &bounds.1, &bounds.2, bounds.3), |row| row.get(0))?;
             let mut statement = snapshot.prepare_cached(&format!(
                 "SELECT {SHORTENED} FROM resources WHERE {MATCHES} ORDER BY id LIMIT ?5 OFFSET ?6"
             ))?;
             let rows =
-                statement.query((bounds.0, &bounds.1, &bounds.2, &bounds.3, limit, offset))?;
+                statement.query((bounds.0, &bounds.1, &bounds.2, bounds.3, limit, offset))?;
             let resources = left_out.list(&left_out::RESOURCES, rows, read)?;
             Ok((resources, total.unsigned_abs()))
         })
