@@ -17,7 +17,7 @@ use zeroize::Zeroize;
 
 use super::{
     Error,
-    params::{FromParams, Params},
+    params::{FromParams, Params, unescape},
 };
 use crate::{
     access::Principal,
@@ -150,7 +150,7 @@ impl<T: FromParams, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     }
 }
 
-/// The key under which a client may send the same write again, if it sent one, and the method and path it holds for.
+/// The key under which a client may send the same write again, if it sent one, and the path and method it holds for.
 pub(super) struct IdempotencyKey(Option<(String, String)>);
 
 impl IdempotencyKey {
@@ -169,9 +169,27 @@ impl IdempotencyKey {
         if let Some(fields) = body.as_object_mut() {
             fields.remove("on_behalf_of");
         }
-        let scope = format!("{} {route}", by.name);
-        let body_hash = Sha256::digest(body.to_string()).into();
-        Some(IdempotentRequest { scope, key, body_hash })
+        // Hashed as it is written, so that no text of it, which may hold a secret, stays in memory.
+        let mut body_hash = Hashed::default();
+        serde_json::to_writer(&mut body_hash, &body).expect("a hash takes everything");
+        wipe_secret(&mut body);
+        let scope = format!("{route} {}", by.name);
+        Some(IdempotentRequest { scope, key, body_hash: body_hash.0.finalize().into() })
+    }
+}
+
+/// A hash of whatever is written to it.
+#[derive(Default)]
+struct Hashed(Sha256);
+
+impl io::Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -186,7 +204,10 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             && values.next().is_none();
         match value.to_str() {
             Ok(key) if is_fit => {
-                Ok(Self(Some((key.to_owned(), format!("{} {}", parts.method, parts.uri.path())))))
+                // However an id in the path is escaped, it is the same id.
+                let path = parts.uri.path();
+                let path = unescape(path).unwrap_or_else(|| path.to_owned());
+                Ok(Self(Some((key.to_owned(), format!("{path} {}", parts.method)))))
             }
             _ => Err(Error::Invalid(FieldFault::new(
                 IDEMPOTENCY_KEY.as_str(),

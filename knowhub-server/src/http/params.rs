@@ -150,12 +150,17 @@ fn split_list(text: &str) -> Vec<String> {
 }
 
 fn decode(text: &str) -> Option<String> {
+    unescape(&text.replace('+', " "))
+}
+
+/// Puts bytes in the place of their `%XX`; `None` when that makes no UTF-8.
+pub(super) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let escaped = bytes.get(at + 1..at + 3).filter(|_| byte == b'%').and_then(hex_byte);
-        decoded.push(escaped.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        decoded.push(escaped.unwrap_or(byte));
         at += if escaped.is_some() { 3 } else { 1 };
     }
     String::from_utf8(decoded).ok()

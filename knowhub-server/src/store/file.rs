@@ -16,6 +16,7 @@ use super::{Identity, OpenError, change, integrity};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_initial.sql"),
     include_str!("../../migrations/0002_whole_hub.sql"),
+    include_str!("../../migrations/0003_answers_by_path.sql"),
     include_str!("../../migrations/0004_erasures.sql"),
 ];
 
@@ -149,6 +150,8 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
+    // What is erased must not stay readable in pages that nothing uses any more.
+    db.pragma_update(None, "secure_delete", true)?;
     db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
 }
@@ -167,4 +170,33 @@ fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
 fn version(db: &Connection) -> rusqlite::Result<usize> {
     let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(version as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_an_earlier_file_are_found_under_their_new_scope() {
+        let mut db = Connection::open_in_memory().unwrap();
+        for migration in &MIGRATIONS[..2] {
+            db.execute_batch(migration).unwrap();
+        }
+        db.pragma_update(None, "user_version", 2).unwrap();
+        let insert = "INSERT INTO idempotent_answers (scope, key, body_hash, answer, expires_at)
+                      VALUES (?1, 'k', x'00', '1', 0)";
+        let scopes = [
+            ("me PUT /api/knowledge/a", "/api/knowledge/a PUT me"),
+            ("me@b.c POST /api/knowledge/a b/verify", "/api/knowledge/a b/verify POST me@b.c"),
+        ];
+        for (old, _) in scopes {
+            db.execute(insert, [old]).unwrap();
+        }
+        migrate(&mut db).unwrap();
+        let mut statement =
+            db.prepare("SELECT scope FROM idempotent_answers ORDER BY number").unwrap();
+        let new: Vec<String> =
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!(new, scopes.map(|(_, new)| new));
+    }
 }

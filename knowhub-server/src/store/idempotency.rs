@@ -23,7 +23,7 @@ const CLEAR_AT_ONCE: i64 = 16;
 /// What makes two requests the same.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotentRequest {
-    /// Principal, method and path.
+    /// Path, method and principal, in this order, so that all answers about one record stand together.
     pub(crate) scope: String,
     /// The client's key.
     pub(crate) key: String,
@@ -134,6 +134,16 @@ fn find_answer(
     Ok(found)
 }
 
+/// Removes all answers to writes at this path or below it.
+pub(super) fn delete_answers_at(db: &Connection, path: &str) -> rusqlite::Result<()> {
+    // What follows the path in a scope is a space or a slash, and `0` comes behind both.
+    db.prepare_cached(
+        "DELETE FROM idempotent_answers WHERE scope >= ?1 || ' ' AND scope < ?1 || '0'",
+    )?
+    .execute([path])?;
+    Ok(())
+}
+
 fn insert_answer<T: Serialize>(
     db: &Connection,
     request: &IdempotentRequest,
@@ -171,7 +181,7 @@ mod tests {
     use super::*;
 
     fn request(key: &str, body: u8) -> IdempotentRequest {
-        IdempotentRequest { scope: "me POST /here".into(), key: key.into(), body_hash: [body; 32] }
+        IdempotentRequest { scope: "/here POST me".into(), key: key.into(), body_hash: [body; 32] }
     }
 
     fn store() -> (tempfile::TempDir, Connection) {
@@ -209,6 +219,24 @@ mod tests {
         assert!(matches!(failed, Err(Error::NoFreeId)));
         let written = once(&db, Some(&request), now, || Ok(7)).unwrap();
         assert_eq!(written, Written { answer: 7, replayed: false });
+    }
+
+    #[test]
+    fn the_answers_at_one_path_go_and_no_others() {
+        let (_folder, db) = store();
+        let now = Timestamp::from_millis(0);
+        let (gone, kept) =
+            (["/a/b PUT me", "/a/b/c POST me"], ["/a PUT me", "/a/b2 PUT me", "/a/ PUT b"]);
+        for scope in gone.into_iter().chain(kept) {
+            let request = IdempotentRequest { scope: scope.into(), ..request("k", 1) };
+            insert_answer(&db, &request, &0, now).unwrap();
+        }
+        delete_answers_at(&db, "/a/b").unwrap();
+        let mut statement =
+            db.prepare("SELECT scope FROM idempotent_answers ORDER BY number").unwrap();
+        let left: Vec<String> =
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!(left, kept);
     }
 
     #[test]

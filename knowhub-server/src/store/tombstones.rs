@@ -69,6 +69,27 @@ pub(super) fn insert_tombstone(
     Ok(DeletedRow { kind: dead.kind, row: dead.row, seq })
 }
 
+/// Notes on the tombstone of a record that what it said is about to be erased, by whom and why.
+///
+/// Who deleted it, and why, stays; what was erased before is not noted again.
+pub(super) fn note_erasure(
+    db: &Connection,
+    kind: RecordKind,
+    id: &str,
+    erasure: &Deletion,
+) -> rusqlite::Result<()> {
+    let Deletion { by, reason, at } = erasure;
+    let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let note = format!("erased {at} by {by}{why}");
+    db.prepare_cached(
+        "UPDATE tombstones SET reason = ltrim(reason || '; ' || ?3, '; ')
+         WHERE kind = ?1 AND id = ?2
+           AND EXISTS (SELECT 1 FROM versions WHERE kind = ?1 AND id = ?2)",
+    )?
+    .execute((kind.as_str(), id, note))?;
+    Ok(())
+}
+
 /// Finds the last version of a record that was deleted.
 pub(super) fn find_tombstone(
     db: &Connection,

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::Method;
+use axum::{
+    body::{Body, to_bytes},
+    http::{Method, Request},
+};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
 
-use crate::harness::{TestHub, strings};
+use crate::harness::{TestHub, files_hold, strings};
 
 #[tokio::test]
 async fn an_experience_is_shown_and_deleted_and_its_name_follows() {
@@ -81,6 +84,87 @@ async fn what_is_no_experience_is_not_found() {
     assert_eq!(answer.body["error"]["field"], "reason");
     assert_eq!(hub.get(&format!("/api/experience/{id}")).await.status, 200);
     hub.stop().await;
+}
+
+/// Returns the reason in the tombstone of the one deleted record with this id, as an export tells it.
+async fn reason_of(hub: &TestHub, id: &str) -> String {
+    let export = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
+    let export = to_bytes(export.into_body(), usize::MAX).await.unwrap();
+    let lines = export.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut lines = lines.map(|line| serde_json::from_slice::<Value>(line).unwrap());
+    let dead = lines.find(|line| line["tombstone"]["id"] == id).expect("it was deleted");
+    dead["tombstone"]["reason"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn who_erases_what_was_deleted_before_is_noted_beside_who_deleted_it() {
+    let hub = TestHub::start().await;
+    let experience = hub.add_experience(json!({})).await.to_string();
+    let knowledge = hub.add_knowledge(json!({})).await;
+    hub.post("/api/resource", &json!({ "id": "notes" })).await;
+    for (kind, id) in
+        [("experience", experience), ("knowledge", knowledge), ("resource", "notes".into())]
+    {
+        let delete = async |query: &str| {
+            let path = format!("/api/{kind}/{id}?{query}");
+            let answer = hub.call(Method::DELETE, &path, &[], None).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+        };
+        delete("reason=outdated").await;
+        assert_eq!(reason_of(&hub, &id).await, "outdated");
+        delete("erase=true&reason=asked%20to").await;
+        let reason = reason_of(&hub, &id).await;
+        assert!(reason.starts_with("outdated; erased 20"), "{kind}: {reason}");
+        assert!(reason.ends_with("Z by local: asked to"), "{kind}: {reason}");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_in_the_store_tells_what_was_erased() {
+    let needle = |index: usize| format!("nobody-reads-this-{index}-again");
+    let hub = TestHub::start().await;
+    let experience = hub.add_experience(json!({ "tips": needle(0) })).await;
+    let knowledge = hub.add_knowledge(json!({ "content": needle(1) })).await;
+    let path = format!("/api/knowledge/{knowledge}");
+    // Ways in which a write can be sent again under its key, each with what it said.
+    let escaped = path.replace('-', "%2D");
+    let verify = format!("{escaped}/verify");
+    let put = json!({ "add_helpful_case": needle(2), "evolve_feedback": needle(3) });
+    let edit = json!({ "owner": needle(4) });
+    let batch = json!({ "feedback_list": [
+        { "knowledge_id": knowledge, "is_effective": true, "feedback": needle(5) }] });
+    let judged = json!({ "trace_id": "t", "evaluations": [{ "knowledge_id": knowledge,
+        "injected_at_sequence": 1, "eval_status": "helpful", "reason": needle(6) }] });
+    let verdict = json!({ "action": "approve", "verified_by": needle(7) });
+    for (method, path, body) in [
+        (Method::PUT, escaped.as_str(), put),
+        (Method::PATCH, path.as_str(), edit),
+        (Method::POST, "/api/knowledge/batch_update", batch),
+        (Method::POST, "/api/knowledge/evaluations", judged),
+        (Method::POST, verify.as_str(), verdict),
+    ] {
+        let answer = hub.call(method, path, &[("idempotency-key", "k")], Some(&body)).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+    for index in [8, 9] {
+        let resource = json!({ "id": "notes", "body": needle(index).repeat(1_000) });
+        hub.post("/api/resource", &resource).await;
+    }
+    let folder = hub.stop().await;
+    for index in 0..10 {
+        assert!(files_hold(&folder, &needle(index)), "{index} is stored at first");
+    }
+
+    let hub = TestHub::start_in(folder).await;
+    for path in [format!("/api/experience/{experience}"), path, "/api/resource/notes".to_owned()] {
+        let erased = hub.call(Method::DELETE, &format!("{path}?erase=true"), &[], None).await;
+        assert_eq!(erased.body["erased"], true, "{erased:?}");
+    }
+    let folder = hub.stop().await;
+    for index in 0..10 {
+        assert!(!files_hold(&folder, &needle(index)), "{index} can still be read");
+    }
 }
 
 /// Deletes some of `count` records of each kind and looks for all of them, in memory and on disk.

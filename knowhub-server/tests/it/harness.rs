@@ -206,3 +206,23 @@ pub(crate) fn encoded(value: &str) -> String {
     }
     encoded
 }
+
+/// Tells whether any file in the folder, or in those below it, has this text somewhere.
+pub(crate) fn files_hold(folder: &TempDir, text: &str) -> bool {
+    let mut folders = vec![folder.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if std::fs::read(&path)
+                .unwrap()
+                .windows(text.len())
+                .any(|part| part == text.as_bytes())
+            {
+                return true;
+            }
+        }
+    }
+    false
+}

@@ -4,7 +4,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Answer, TestHub, config_with};
+use crate::harness::{Answer, TestHub, config_with, files_hold};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const NEW_KEY: &str = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=";
@@ -47,25 +47,6 @@ fn query(folder: &TempDir, sql: &str) -> String {
 fn execute(folder: &TempDir, sql: &str) {
     let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
     assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
-}
-
-fn files_hold(folder: &TempDir, text: &str) -> bool {
-    let mut folders = vec![folder.path().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if std::fs::read(&path)
-                .unwrap()
-                .windows(text.len())
-                .any(|part| part == text.as_bytes())
-            {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 #[tokio::test]

@@ -32,7 +32,9 @@ impl Store {
             let key = id.to_string();
             match find(db, id)? {
                 Some(row) => delete(db, changes, row, &deletion)?,
-                None if erase && find_tombstone(db, RecordKind::Experience, &key)?.is_some() => {}
+                None if erase && find_tombstone(db, RecordKind::Experience, &key)?.is_some() => {
+                    note_erasure(db, RecordKind::Experience, &key, &deletion)?;
+                }
                 None => return Ok(None),
             }
             if erase {

@@ -17,7 +17,7 @@ use crate::{
     store::{
         Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
         idempotency,
-        tombstones::{Dead, find_tombstone, insert_tombstone},
+        tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
         versions,
     },
 };
@@ -41,9 +41,11 @@ impl Store {
                     version
                 }
                 Err(unknown) => {
-                    let deleted =
-                        find_tombstone(db, RecordKind::Knowledge, id.as_str())?.filter(|_| erase);
-                    deleted.ok_or(Error::Knowledge(unknown))?
+                    let kind = RecordKind::Knowledge;
+                    let deleted = find_tombstone(db, kind, id.as_str())?.filter(|_| erase);
+                    let version = deleted.ok_or(Error::Knowledge(unknown))?;
+                    note_erasure(db, kind, id.as_str(), &deletion)?;
+                    version
                 }
             };
             if erase {
@@ -115,10 +117,9 @@ fn erase_all(db: &Connection, id: &KnowledgeId) -> Result<(), Error> {
     for statement in [
         "DELETE FROM feedback WHERE knowledge_id = ?1",
         "DELETE FROM evaluations WHERE knowledge_id = ?1",
-        // Answers that are kept for whoever repeats a write of this record hold the record.
-        "DELETE FROM idempotent_answers WHERE instr(scope, '/api/knowledge/' || ?1) > 0",
     ] {
         db.prepare_cached(statement)?.execute([id.as_str()])?;
     }
-    Ok(())
+    // Answers that are kept for whoever repeats a write of this record hold the record; others hold its id at most.
+    Ok(idempotency::delete_answers_at(db, &format!("/api/knowledge/{id}"))?)
 }

@@ -40,7 +40,9 @@ pub(crate) struct Judged {
 pub(crate) struct BatchJudged {
     /// What became of each item.
     pub(crate) results: BatchResults,
-    /// What is to be worked in, by the place of its item.
+    /// What is to be worked in, by the place of its item; a repeated request works nothing in, and erasing
+    /// one of the records must not leave its texts in a stored answer.
+    #[serde(skip)]
     pub(crate) open: Vec<(usize, OpenFeedback)>,
 }
 
