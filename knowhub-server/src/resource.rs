@@ -80,10 +80,10 @@ pub(crate) enum Refusal {
 }
 
 impl KeyDemand {
-    /// Checks the demand against what is stored.
-    pub(crate) fn check(&self, secure_body: &str) -> Result<(), Refusal> {
+    /// Checks the demand for what is about to be changed or removed, which may be sealed.
+    pub(crate) fn check(&self, is_sealed: bool) -> Result<(), Refusal> {
         match self {
-            Self::Shown(Err(refusal)) if !secure_body.is_empty() => Err(refusal.clone().into()),
+            Self::Shown(Err(refusal)) if is_sealed => Err(refusal.clone().into()),
             _ => Ok(()),
         }
     }
@@ -103,7 +103,7 @@ impl Edit {
             return Err(Refusal::NoneStored { id: id.clone() });
         }
         let before = current.cloned().unwrap_or_else(|| blank(id.clone(), self.at));
-        self.key.check(&before.secure_body)?;
+        self.key.check(before.is_sealed())?;
         let body = self.body.unwrap_or_else(|| before.body.clone());
         let after = Resource {
             title: self.title.unwrap_or_else(|| before.title.clone()),

@@ -16,9 +16,8 @@ use super::{
     change::{list_changed, next_seq},
     columns::{json, unreadable, value},
     idempotency,
-    knowledge::unreadable,
     left_out::{self, LeftOut},
-    tombstones::{Dead, insert_tombstone},
+    tombstones::{Dead, insert_tombstone, note_erasure},
     versions,
 };
 use crate::resource::{Edit, KeyDemand};
@@ -79,6 +78,13 @@ pub(crate) struct ResourceDeletion {
     pub(crate) deletion: Deletion,
 }
 
+impl Resource {
+    /// Tells whether it has a secret.
+    pub(crate) fn is_sealed(&self) -> bool {
+        !self.secure_body.is_empty()
+    }
+}
+
 impl Store {
     /// Makes or changes a resource, unless the same request was answered before; what it said before is kept.
     pub(crate) async fn save_resource(
@@ -121,9 +127,10 @@ impl Store {
             let ResourceDeletion { id, expected, key, erase, deletion } = order;
             let current = find(db, &id)?;
             expected.check(current.as_ref().map(|resource| resource.version))?;
+            let is_sealed = current.as_ref().is_some_and(Resource::is_sealed);
+            key.check(is_sealed || erase && versions::has_sealed(db, &id)?)?;
             let version = match current {
                 Some(current) => {
-                    key.check(&current.secure_body)?;
                     let (row, version) = (current.row, current.version);
                     keep(db, current, deletion.at, &deletion.by)?;
                     db.prepare_cached("DELETE FROM resources WHERE id = ?1")?

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use protocol::{Timestamp, hub::EarlierVersion};
-use rusqlite::{Connection, OptionalExtension};
+use protocol::{ResourceId, Timestamp, hub::EarlierVersion};
+use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -78,18 +78,23 @@ pub(super) fn first_free(db: &Connection, kind: RecordKind, id: &str) -> rusqlit
     .query_row((kind.as_str(), id), |row| row.get(0))
 }
 
-/// Finds the newest earlier version: its number and its JSON.
-pub(super) fn last(
+/// Finds the number of the newest earlier version.
+pub(super) fn find_last(
     db: &Connection,
     kind: RecordKind,
     id: &str,
-) -> rusqlite::Result<Option<(i64, String)>> {
+) -> rusqlite::Result<Option<i64>> {
+    db.prepare_cached("SELECT max(version) FROM versions WHERE kind = ?1 AND id = ?2")?
+        .query_row((kind.as_str(), id), |row| row.get(0))
+}
+
+/// Tells whether any earlier version of a resource has a secret.
+pub(super) fn has_sealed(db: &Connection, id: &ResourceId) -> rusqlite::Result<bool> {
     db.prepare_cached(
-        "SELECT version, record FROM versions WHERE kind = ?1 AND id = ?2
-         ORDER BY version DESC LIMIT 1",
+        "SELECT EXISTS (SELECT 1 FROM versions WHERE kind = 'resource' AND id = ?1
+                        AND json_extract(record, '$.secure_body') <> '')",
     )?
-    .query_row((kind.as_str(), id), |row| Ok((row.get(0)?, row.get(1)?)))
-    .optional()
+    .query_row([id.as_str()], |row| row.get(0))
 }
 
 /// Removes all earlier versions of a deleted record for good, and notes on its tombstone that none comes back.

@@ -143,6 +143,24 @@ async fn a_sealed_resource_is_changed_and_deleted_only_under_the_key() {
 }
 
 #[tokio::test]
+async fn a_secret_of_an_earlier_version_is_erased_only_under_the_key() {
+    let hub = sealed().await;
+    assert_eq!(patch(&hub, Some(KEY), json!({ "secure_body": "" })).await.status, StatusCode::OK);
+    let path = "/api/resource/acme/login";
+    let key = [("x-org-key", KEY)];
+    let erase = async |headers: &[(&str, &str)]| {
+        hub.call(Method::DELETE, &format!("{path}?erase=true"), headers, None).await
+    };
+    assert_eq!(erase(&[]).await.status, StatusCode::FORBIDDEN, "it is plain now, and was sealed");
+    let deleted = hub.call(Method::DELETE, path, &[], None).await;
+    assert_eq!(deleted.status, StatusCode::OK, "what is only deleted keeps its versions");
+    assert_eq!(erase(&[("x-org-key", OTHER_KEY)]).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(hub.get("/api/versions/resource/acme/login").await.body["total"], 2);
+    assert_eq!(erase(&key).await.body["erased"], true);
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn the_placeholder_means_unchanged_and_empty_means_gone() {
     let hub = sealed().await;
     let kept = patch(&hub, Some(KEY), json!({ "secure_body": "[ENCRYPTED]", "title": "B" })).await;
