@@ -85,14 +85,20 @@ pub(super) fn each_once(
 ) -> Result<BatchResults, Error> {
     let mut results = Vec::with_capacity(ids.len());
     for (index, id) in ids.iter().enumerate() {
-        let done = if ids[..index].contains(id) {
-            Err(Refusal::State("named before in this batch, where it was done".to_owned()))
-        } else {
-            refusable(work(id))?
-        };
+        let done = refusable(named_first(ids, index).and_then(&mut work))?;
         results.push(item_result(id.clone(), done));
     }
     Ok(BatchResults { results })
+}
+
+/// Returns the id at this place of a batch, unless it was named and done before.
+pub(super) fn named_first(ids: &[String], index: usize) -> Result<&str, Error> {
+    let id = &ids[index];
+    if ids[..index].contains(id) {
+        let reason = "named before in this batch, where it was done";
+        return Err(Refusal::State(reason.to_owned()).into());
+    }
+    Ok(id)
 }
 
 /// Sets a refusal apart from a failure of the store: the one is an item's, the other everybody's.

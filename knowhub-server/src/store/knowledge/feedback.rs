@@ -7,7 +7,7 @@ use protocol::{
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 
-use super::change::{Edited, expect, find_row, refusable, update};
+use super::change::{Edited, expect, find_row, named_first, refusable, update};
 use crate::{
     knowledge::{Author, item_result, take_feedback, take_verdict},
     store::{Error, Expected, IdempotentRequest, Store, Written, idempotency},
@@ -86,8 +86,10 @@ impl Store {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), author.now, || {
                 let (mut results, mut open) = (Vec::with_capacity(items.len()), Vec::new());
+                let ids: Vec<String> = items.iter().map(|item| item.knowledge_id.clone()).collect();
                 for (index, item) in items.into_iter().enumerate() {
-                    let found = refusable(find_row(db, &item.knowledge_id))?;
+                    let found =
+                        refusable(named_first(&ids, index).and_then(|id| find_row(db, id)))?;
                     let mut result = item_result(item.knowledge_id.clone(), Ok(()));
                     match found {
                         Err(refusal) => result = item_result(item.knowledge_id, Err(refusal)),
