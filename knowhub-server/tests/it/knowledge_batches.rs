@@ -215,6 +215,12 @@ async fn an_evaluation_counts_once() {
     assert_eq!(mixed["results"][4]["duplicate"], true, "within one report as well");
     assert_eq!(field(&hub, &a, "/eval/harmful").await, 1, "the first verdict stands");
 
+    let mut wordy = evaluation(&b, 10, "harmful");
+    wordy["reason"] = json!("长".repeat(5_000));
+    report("t-1", &[wordy]).await;
+    let told = field(&hub, &b, "/eval/harmful_history/0/case/reason").await;
+    assert_eq!(told.as_str().unwrap().chars().count(), 2_000, "a history is no place for essays");
+
     report("t-2", &[evaluation(&b, 9, "helpful")]).await;
     assert_eq!(field(&hub, &b, "/eval/helpful").await, 2, "another trace is another verdict");
     hub.stop().await;

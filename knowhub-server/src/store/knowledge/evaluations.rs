@@ -2,7 +2,8 @@
 
 use protocol::{
     export::Evaluation,
-    hub::{BatchResults, Case, EvalStatus, FieldFault, ItemResult, NewEvaluation, NewEvaluations},
+    hub::{BatchResults, Case, ItemResult, MAX_CASE_CHARS, NewEvaluation, NewEvaluations},
+    source::excerpt,
 };
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
@@ -63,7 +64,9 @@ fn take(
         None => {}
     }
     insert(db, &evaluation(trace_id, one, author))?;
-    let case = json!({ "trace_id": trace_id, "goal_id": one.goal_id, "reason": one.reason });
+    // The evaluation has the reason whole; twenty of them would make a record that nobody wants to read.
+    let reason = excerpt(&one.reason, MAX_CASE_CHARS);
+    let case = json!({ "trace_id": trace_id, "goal_id": one.goal_id, "reason": reason });
     let case: Case = serde_json::from_value(case).expect("an object is a case");
     update(db, changes, row, author, |record| {
         take_verdict(&mut record.eval, verdict, &case, author);
