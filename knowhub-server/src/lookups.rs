@@ -52,9 +52,11 @@ impl Lookups {
         }
     }
 
-    /// Notes that there is nothing under an id or name.
+    /// Notes that there is nothing under an id or name; one that looks like a secret is not remembered.
     pub(crate) fn missing(&self, kind: DemandKind, id: &str) {
-        self.demand.missed_id(kind, id, Timestamp::now());
+        if secrets::find(id).is_none() {
+            self.demand.missed_id(kind, id, Timestamp::now());
+        }
     }
 }
 

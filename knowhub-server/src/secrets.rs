@@ -95,11 +95,22 @@ fn has_long_run(text: &str) -> bool {
 }
 
 /// Tells whether a value stands for a secret rather than being one: `ghp_xxxxxxxx`, `user:pass@host`.
+///
+/// Most of it must be one letter again and again; a part that is so by chance, such as the `AA` behind the last
+/// hyphen of a token, makes none.
 fn is_placeholder(value: &str) -> bool {
     const WORDS: [&str; 6] = ["pass", "passwd", "password", "pwd", "secret", "token"];
-    let body = value.rsplit(['_', '-']).next().unwrap_or(value);
-    let is_one_letter = body.len() > 1 && body.bytes().all(|b| b == body.as_bytes()[0]);
-    is_one_letter || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+    let (mut repeated, mut other) = (0, 0);
+    for part in value.split(['_', '-']) {
+        let is_repeated = part.len() >= 4 && part.bytes().all(|b| b == part.as_bytes()[0]);
+        let is_number = part.bytes().all(|b| b.is_ascii_digit());
+        match (is_repeated, is_number) {
+            (true, _) => repeated += part.len(),
+            (false, true) => {}
+            (false, false) => other += part.len(),
+        }
+    }
+    repeated > other || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use protocol::{
 use super::{
     Error, Handles,
     caller::{Admin, Reader, Writer},
-    deletion::DeletionParams,
+    deletion::{Erase, Reason},
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
     openapi::{BodyErrors, NotFound, ReadErrors},
     params::{FromParams, Params},
@@ -96,10 +96,11 @@ pub(super) async fn delete_experience(
     State(handles): State<Handles>,
     Admin(by): Admin,
     PathExperience(id): PathExperience,
-    QueryParams(params): QueryParams<DeletionParams>,
+    Reason(reason): Reason,
+    QueryParams(Erase(erase)): QueryParams<Erase>,
 ) -> Result<Json<ExperienceDeleted>, Error> {
-    let deletion = Deletion { by: by.name, reason: params.reason, at: Timestamp::now() };
-    let deleted = handles.store.delete_experience(id, deletion, params.erase).await?;
+    let deletion = Deletion { by: by.name, reason, at: Timestamp::now() };
+    let deleted = handles.store.delete_experience(id, deletion, erase).await?;
     let deleted = deleted.ok_or_else(|| none(id))?;
     tracing::info!(experience.id = %id, erased = deleted.erased, "experience deleted");
     Ok(Json(deleted))

@@ -60,8 +60,9 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
         if !is_json(request.headers()) {
             return Err(Error::NotJson);
         }
-        let allows_secrets = allows_likely_secret(request.headers()).map_err(Error::Invalid)?;
-        let mut bytes = tokio::time::timeout(BODY_DEADLINE, read_body(request.into_body()))
+        let (parts, body) = request.into_parts();
+        allows_likely_secret(&parts.headers).map_err(Error::Invalid)?;
+        let mut bytes = tokio::time::timeout(BODY_DEADLINE, read_body(body))
             .await
             .map_err(|_| Error::Late)??;
         let body = parse(&bytes);
@@ -70,15 +71,21 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
         drop(bytes);
         let body = body?;
         let (body, found) = look_for_secrets(body).await?;
-        match found {
-            Some(found) if allows_secrets => {
-                let LikelySecret { field, kind } = found;
-                tracing::warn!(field, kind, "a likely secret was let in at its sender's word");
-                Ok(Self(body))
-            }
-            Some(found) => Err(Error::LikelySecret(found)),
-            None => Ok(Self(body)),
+        refuse_secret(found, &parts.headers)?;
+        Ok(Self(body))
+    }
+}
+
+/// Refuses what looks like a secret, unless the request says that it is none.
+pub(super) fn refuse_secret(found: Option<LikelySecret>, headers: &HeaderMap) -> Result<(), Error> {
+    let is_allowed = allows_likely_secret(headers).map_err(Error::Invalid)?;
+    match found {
+        Some(LikelySecret { field, kind }) if is_allowed => {
+            tracing::warn!(field, kind, "a likely secret was let in at its sender's word");
+            Ok(())
         }
+        Some(found) => Err(Error::LikelySecret(found)),
+        None => Ok(()),
     }
 }
 

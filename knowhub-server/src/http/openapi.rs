@@ -77,7 +77,7 @@ fn complete(document: &mut openapi::OpenApi) {
             if matches!(method, HttpMethod::Post | HttpMethod::Put) && takes_json(operation) {
                 take_idempotency_key(operation);
             }
-            if operation.request_body.is_some() {
+            if operation.request_body.is_some() || takes_reason(operation) {
                 allow_likely_secrets(operation);
             }
             describe_if_match(operation);
@@ -153,6 +153,12 @@ fn take_idempotency_key(operation: &mut Operation) {
 fn takes_json(operation: &Operation) -> bool {
     let Some(RefOr::T(body)) = &operation.request_body else { return false };
     body.content.contains_key("application/json")
+}
+
+/// A deletion has no body, and its reason is a plain text all the same.
+fn takes_reason(operation: &Operation) -> bool {
+    let mut parameters = operation.parameters.iter().flatten();
+    parameters.any(|one| matches!(one, RefOr::T(parameter) if parameter.name == "reason"))
 }
 
 fn allow_likely_secrets(operation: &mut Operation) {

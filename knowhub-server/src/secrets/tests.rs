@@ -31,6 +31,10 @@ fn secrets_are_found_whatever_stands_around_them() {
         (format!("sk-ant-api03-{}AA", made_up(93)), "anthropic api key"),
         (format!("xoxb-123456789012-123456789012-{}", made_up(24)), "slack token"),
         (format!("hf_{}", "qZkXvBmRtWnCpLsHgDfJyTaEuViNoKxQwM"), "huggingface token"),
+        // Random texts end in a repeated letter now and then.
+        (format!("glpat-{}-AA", made_up(17)), "gitlab token"),
+        (format!("glpat-{}_{}", made_up(15), "xxxx"), "gitlab token"),
+        (format!("sk-ant-api03-{}-AA", made_up(92)), "anthropic api key"),
         (format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{}", made_up(43)), "jwt"),
     ] {
         check(&secret, kind);
@@ -81,6 +85,9 @@ fn what_is_no_secret_passes() {
         "export OPENAI_API_KEY=sk-...",
         "ghp_xxxxxxxx",
         "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "glpat-xxxxxxxxxxxxxxxxxxxx",
+        "xoxb-123456789012-123456789012-xxxxxxxxxxxxxxxxxxxxxxxx",
+        "password = xxxxxxxx",
         "https://user:pass@host/path",
         "postgres://user:password@localhost/db",
         "password = os.environ[\"DB_PASSWORD\"]",

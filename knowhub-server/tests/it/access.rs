@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use axum::{
     body::Body,
-    http::{Request, StatusCode},
+    http::{Method, Request, StatusCode},
 };
 use clap::Parser;
 use knowhub_server::{Config, Error, Hub};
@@ -264,6 +264,8 @@ async fn a_likely_secret_is_refused_before_anything_is_stored() {
         ("/api/knowledge", "content", json!({ "content": secret })),
         ("/api/knowledge", "tags.key", json!({ "tags": { "key": secret } })),
         ("/api/knowledge", "source.urls[1]", json!({ "source": { "urls": ["x", secret] } })),
+        ("/api/knowledge", "source.agent_id", json!({ "source": { "agent_id": secret } })),
+        ("/api/knowledge", "resource_ids[0]", json!({ "resource_ids": [secret] })),
     ] {
         let mut body = json!({ "name": "gh", "task": "部署服务", "content": "见内容" });
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
@@ -279,7 +281,33 @@ async fn a_likely_secret_is_refused_before_anything_is_stored() {
         let odd = hub.post_with(path, &body, &[("x-allow-likely-secret", "yes")]).await;
         assert_eq!(odd.body["error"]["field"], "x-allow-likely-secret");
     }
-    assert_eq!(hub.ids("部署服务").await.len(), 3, "only what was let in");
+    assert_eq!(hub.ids("部署服务").await.len(), 5, "only what was let in");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_likely_secret_is_refused_as_a_reason_too() {
+    let hub = TestHub::start().await;
+    let secret = format!("ghp_{}", "q7Zk2XvB9mRt4WnC8pLs5HgD3fJy6TaE1uVi");
+    let experience = hub.add_experience(json!({})).await;
+    let (one, other) = (hub.add_knowledge(json!({})).await, hub.add_knowledge(json!({})).await);
+    hub.post("/api/resource", &json!({ "id": "notes" })).await;
+    for (method, path, body) in [
+        (Method::DELETE, format!("/api/experience/{experience}"), None),
+        (Method::DELETE, format!("/api/knowledge/{one}"), None),
+        (Method::DELETE, "/api/resource/notes".to_owned(), None),
+        (Method::POST, "/api/knowledge/batch_delete".to_owned(), Some(json!([other]))),
+    ] {
+        let path = format!("{path}?reason=leaked%20{secret}");
+        let delete = async |headers: &[(&str, &str)]| {
+            hub.call(method.clone(), &path, headers, body.as_ref()).await
+        };
+        let refused = delete(&[]).await;
+        let error = &refused.body["error"];
+        assert_eq!((&error["code"], &error["field"]), (&json!("likely_secret"), &json!("reason")));
+        let allowed = delete(&[("x-allow-likely-secret", "true")]).await;
+        assert_eq!(allowed.status, StatusCode::OK, "{path}: it was there until now");
+    }
     hub.stop().await;
 }
 

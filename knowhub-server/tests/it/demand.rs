@@ -79,6 +79,22 @@ async fn a_secret_in_a_query_is_cut_out() {
 }
 
 #[tokio::test]
+async fn a_secret_in_place_of_an_id_or_a_name_is_not_remembered() {
+    let hub = TestHub::start().await;
+    let token = format!("ghp_{}", "q7Zk2XvB9mRt4WnC8pLs5HgD3fJy6TaE1uVi");
+    for path in [
+        format!("/api/resource/{token}"),
+        format!("/api/resource/notes%20with%20{token}"),
+        "/api/resource/https://me:Xk29fjQp7wZ@git.example/a".to_owned(),
+        format!("/api/content/acme/{token}"),
+    ] {
+        assert_eq!(hub.get(&path).await.status, 404, "{path}");
+    }
+    assert_eq!(wanted(&hub, "").await, []);
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn an_unknown_kind_is_named() {
     let hub = TestHub::start().await;
     let answer = hub.get("/api/demand?kind=tool").await;

@@ -47,9 +47,11 @@ impl Body for NewContent {
 impl WriteBody for NewContent {
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
+            .text("id", self.id.as_str())
             .text("title", &self.title)
             .text("body", &self.body)
             .text("submitted_by", &self.submitted_by)
+            .on_behalf_of(self.on_behalf_of.as_ref())
     }
 }
 

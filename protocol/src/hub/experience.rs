@@ -84,7 +84,9 @@ impl WriteBody for NewExperience {
             .text("task", &self.task)
             .text("outcome", &self.outcome)
             .text("tips", &self.tips)
+            .text("content_id", &self.content_id)
             .text("submitted_by", &self.submitted_by)
+            .on_behalf_of(self.on_behalf_of.as_ref())
     }
 }
 

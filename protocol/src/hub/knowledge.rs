@@ -93,10 +93,10 @@ impl WriteBody for NewKnowledge {
             .map("tags", &self.tags)
             .list("scopes", &self.scopes)
             .text("owner", &self.owner)
-            .text("source.name", &self.source.name)
-            .text("source.category", &self.source.category)
-            .list("source.urls", &self.source.urls)
-            .text("source.submitted_by", &self.source.submitted_by)
+            .list("resource_ids", &self.resource_ids)
+            .within("source", self.source.plain_texts())
+            .text("message_id", &self.message_id)
+            .on_behalf_of(self.on_behalf_of.as_ref())
     }
 }
 
@@ -163,6 +163,17 @@ impl Origin {
             check_bound(field, text)?;
         }
         check_list("urls", &self.urls)
+    }
+
+    /// Returns what a report says of its origin; what the hub itself writes is not in it.
+    fn plain_texts(&self) -> PlainTexts<'_> {
+        PlainTexts::default()
+            .text("name", &self.name)
+            .text("category", &self.category)
+            .list("urls", &self.urls)
+            .text("agent_id", &self.agent_id)
+            .text("submitted_by", &self.submitted_by)
+            .text("timestamp", &self.timestamp)
     }
 }
 

@@ -5,10 +5,11 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde_json::Value;
 
 use super::Body;
+use crate::ids::ContactId;
 
 /// A body that writes; the hub looks through its plain texts for secrets before anything else sees them.
 pub trait WriteBody: Body {
-    /// Returns every text that is stored in plain: neither ids, nor what is sealed.
+    /// Returns every text that is stored in plain, ids of the sender's choice included: all but what is sealed.
     fn plain_texts(&self) -> PlainTexts<'_>;
 }
 
@@ -24,6 +25,12 @@ impl<'a> PlainTexts<'a> {
             self.0.push((field.into(), text));
         }
         self
+    }
+
+    /// Adds for whom a delegate writes.
+    #[must_use]
+    pub fn on_behalf_of(self, contact: Option<&'a ContactId>) -> Self {
+        self.text("on_behalf_of", contact.map_or("", ContactId::as_str))
     }
 
     /// Adds the entries of a list, as `field[index]`.

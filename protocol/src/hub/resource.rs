@@ -1,7 +1,5 @@
 //! Resources: what is stored of a tool, paper or API under a path id.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -88,10 +86,12 @@ impl Body for NewResource {
 impl WriteBody for NewResource {
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
+            .text("id", self.id.as_str())
             .text("title", &self.title)
             .text("body", &self.body)
             .within("metadata", self.metadata.plain_texts())
             .text("submitted_by", &self.submitted_by)
+            .on_behalf_of(self.on_behalf_of.as_ref())
     }
 }
 
@@ -155,6 +155,7 @@ impl WriteBody for ResourcePatch {
             .text("body", self.body.as_deref().unwrap_or_default())
             .within("metadata", metadata.unwrap_or_default())
             .text("submitted_by", self.submitted_by.as_deref().unwrap_or_default())
+            .on_behalf_of(self.on_behalf_of.as_ref())
     }
 }
 

@@ -1,9 +1,16 @@
-//! What a wrong body is told.
+//! What a wrong body is told, and what of a right one everybody can read.
+
+use std::collections::BTreeSet;
 
 use protocol::{
-    hub::{Body, NewExperience, NewKnowledge},
+    hub::{
+        BatchUpdate, BatchVerify, Body, KnowledgeFeedback, KnowledgePatch, NewContent,
+        NewEvaluations, NewExperience, NewKnowledge, NewRelationship, NewResource, ResourcePatch,
+        Verify, WriteBody,
+    },
     im::ClientFrame,
 };
+use serde_json::{Value, json};
 
 #[track_caller]
 fn check<T: Body>(json: &str, field: &str, reason: &str) {
@@ -34,6 +41,87 @@ fn a_wrong_field_is_named() {
         r#"{"task":"t","content":"c","source":{"urls":"x"}}"#,
         "source.urls",
         "sequence",
+    );
+}
+
+/// Returns all texts in a value, wherever they stand.
+fn texts(value: &Value) -> BTreeSet<&str> {
+    match value {
+        Value::String(text) => BTreeSet::from([text.as_str()]),
+        Value::Array(list) => list.iter().flat_map(texts).collect(),
+        Value::Object(map) => map.values().flat_map(texts).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Checks that all texts of a body are told to be plain, but for these.
+#[track_caller]
+fn check_plain<T: WriteBody>(value: &Value, others: &[&str]) {
+    let body = T::from_value(value).unwrap();
+    let plain = body.plain_texts();
+    let mut all = texts(value);
+    for other in others {
+        assert!(all.remove(other), "{other} is not in the body");
+    }
+    for (field, text) in plain.iter() {
+        assert!(!others.contains(&text), "{field} is not plain");
+        all.remove(text);
+    }
+    assert_eq!(all, BTreeSet::new(), "nobody looks through these");
+}
+
+#[test]
+fn every_text_that_is_stored_in_plain_is_told() {
+    check_plain::<NewExperience>(
+        &json!({ "name": "a", "url": "b", "category": "c", "task": "d", "outcome": "e", "tips": "f",
+            "content_id": "g", "submitted_by": "h", "on_behalf_of": "i" }),
+        &[],
+    );
+    let source = json!({ "name": "a", "category": "b", "urls": ["c"], "agent_id": "d",
+        "submitted_by": "e", "timestamp": "f", "authenticated_as": "g", "on_behalf_of": "h" });
+    check_plain::<NewKnowledge>(
+        &json!({ "task": "i", "content": "j", "types": ["k"], "tags": { "l": "m" }, "scopes": ["n"],
+            "owner": "o", "resource_ids": ["p"], "source": source, "message_id": "q",
+            "on_behalf_of": "r" }),
+        // The hub writes these itself.
+        &["g", "h"],
+    );
+    check_plain::<KnowledgePatch>(
+        &json!({ "task": "a", "content": "b", "types": ["c"], "tags": { "d": "e" }, "scopes": ["f"],
+            "owner": "g", "resource_ids": ["h"] }),
+        &[],
+    );
+    check_plain::<KnowledgeFeedback>(
+        &json!({ "add_helpful_case": "a", "add_harmful_case": { "b": ["c", { "d": "e" }] },
+            "evolve_feedback": "f" }),
+        &[],
+    );
+    check_plain::<Verify>(&json!({ "action": "approve", "verified_by": "a" }), &["approve"]);
+    // Ids that name records which are there, and words of a fixed set, hold nothing of their own.
+    let id = "knowledge-20260305-a1b2";
+    check_plain::<BatchVerify>(
+        &json!({ "knowledge_ids": [id], "action": "approve", "verified_by": "a" }),
+        &[id, "approve"],
+    );
+    check_plain::<BatchUpdate>(
+        &json!({ "feedback_list": [{ "knowledge_id": id, "is_effective": true, "feedback": "a" }] }),
+        &[id],
+    );
+    check_plain::<NewEvaluations>(
+        &json!({ "trace_id": "a", "evaluations": [{ "knowledge_id": id, "goal_id": "b",
+            "injected_at_sequence": 1, "eval_status": "unused", "reason": "c", "evaluated_at": "d",
+            "evaluated_at_trigger": "e" }] }),
+        &[id, "unused"],
+    );
+    check_plain::<NewRelationship>(&json!({ "type": "a", "target": id }), &[id]);
+    let resource = json!({ "id": "a", "title": "b", "body": "c", "secure_body": "d",
+        "content_type": "code", "metadata": { "language": "e", "f": ["g"] }, "submitted_by": "h",
+        "on_behalf_of": "i" });
+    check_plain::<NewResource>(&resource, &["d", "code"]);
+    check_plain::<ResourcePatch>(&resource, &["a", "d", "code"]);
+    check_plain::<NewContent>(
+        &json!({ "id": "a", "title": "b", "body": "c", "submitted_by": "d", "on_behalf_of": "e" }),
+        &[],
     );
 }
 

@@ -3,10 +3,7 @@
 use axum::extract::State;
 use protocol::{
     Timestamp,
-    hub::{
-        BatchDelete, BatchResults, BatchUpdate, BatchVerify, FieldFault, Knowledge, NewEvaluations,
-        check_bound,
-    },
+    hub::{BatchDelete, BatchResults, BatchUpdate, BatchVerify, Knowledge, NewEvaluations},
 };
 
 use super::author;
@@ -14,9 +11,9 @@ use crate::{
     http::{
         Error, Handles,
         caller::{Admin, Writer},
-        extract::{Answered, IdempotencyKey, JsonBody, QueryParams},
+        deletion::Reason,
+        extract::{Answered, IdempotencyKey, JsonBody},
         openapi::{BodyErrors, ReadErrors},
-        params::{FromParams, Params},
     },
     knowledge,
     store::{Deletion, Written},
@@ -58,17 +55,6 @@ pub(in crate::http) async fn batch_update(
     Ok(answered(written, "knowledge updated"))
 }
 
-/// Why records are deleted.
-pub(in crate::http) struct Reason(String);
-
-impl FromParams for Reason {
-    fn from_params(params: &Params) -> Result<Self, FieldFault> {
-        let reason = params.text("reason")?.unwrap_or_default().to_owned();
-        check_bound("reason", &reason)?;
-        Ok(Self(reason))
-    }
-}
-
 /// Deletes the records of a bare list of ids, and no other.
 #[utoipa::path(
     post, path = "/api/knowledge/batch_delete", tag = "knowledge", request_body = BatchDelete,
@@ -79,7 +65,7 @@ pub(in crate::http) async fn batch_delete(
     State(handles): State<Handles>,
     Admin(by): Admin,
     key: IdempotencyKey,
-    QueryParams(Reason(reason)): QueryParams<Reason>,
+    Reason(reason): Reason,
     JsonBody(batch): JsonBody<BatchDelete>,
 ) -> Result<Answered<BatchResults>, Error> {
     let request = key.request(&by, &batch);

@@ -14,7 +14,7 @@ use crate::{
     http::{
         Error, Handles,
         caller::{Admin, Writer},
-        deletion::DeletionParams,
+        deletion::{Erase, Reason},
         etag::IfMatch,
         extract::{IdempotencyKey, JsonBody, QueryParams},
         openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
@@ -168,10 +168,11 @@ pub(in crate::http) async fn delete_knowledge(
     Admin(by): Admin,
     PathKnowledge(id): PathKnowledge,
     IfMatch(expected): IfMatch,
-    QueryParams(params): QueryParams<DeletionParams>,
+    Reason(reason): Reason,
+    QueryParams(Erase(erase)): QueryParams<Erase>,
 ) -> Result<Json<KnowledgeDeleted>, Error> {
-    let deletion = Deletion { by: by.name, reason: params.reason, at: Timestamp::now() };
-    let deleted = handles.store.delete_knowledge(id, expected, deletion, params.erase).await?;
+    let deletion = Deletion { by: by.name, reason, at: Timestamp::now() };
+    let deleted = handles.store.delete_knowledge(id, expected, deletion, erase).await?;
     tracing::info!(knowledge.id = %deleted.id, erased = deleted.erased, "knowledge deleted");
     Ok(Json(deleted))
 }

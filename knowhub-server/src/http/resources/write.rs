@@ -11,7 +11,7 @@ use crate::{
     http::{
         Error, Handles,
         caller::{Admin, Writer},
-        deletion::DeletionParams,
+        deletion::{Erase, Reason},
         etag::IfMatch,
         extract::{IdempotencyKey, JsonBody, QueryParams},
         openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
@@ -144,14 +144,15 @@ pub(in crate::http) async fn delete_resource(
     PathId(id): PathId,
     OrgKey(shown): OrgKey,
     IfMatch(expected): IfMatch,
-    QueryParams(params): QueryParams<DeletionParams>,
+    Reason(reason): Reason,
+    QueryParams(Erase(erase)): QueryParams<Erase>,
 ) -> Result<Json<ResourceDeleted>, Error> {
     let order = ResourceDeletion {
         key: KeyDemand::Shown(handles.vault.authorize(&id, shown.as_ref())),
         id: id.clone(),
         expected,
-        erase: params.erase,
-        deletion: Deletion { by: by.name, reason: params.reason, at: Timestamp::now() },
+        erase,
+        deletion: Deletion { by: by.name, reason, at: Timestamp::now() },
     };
     let deleted = handles.store.delete_resource(order).await?;
     let deleted = deleted.ok_or_else(|| Error::NoResource { id: id.to_string() })?;

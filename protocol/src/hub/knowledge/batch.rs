@@ -179,13 +179,22 @@ impl NewEvaluation {
         check_bound("evaluated_at", &self.evaluated_at)?;
         check_bound("evaluated_at_trigger", &self.evaluated_at_trigger)
     }
+
+    fn plain_texts(&self) -> PlainTexts<'_> {
+        PlainTexts::default()
+            .text("goal_id", &self.goal_id)
+            .text("reason", &self.reason)
+            .text("evaluated_at", &self.evaluated_at)
+            .text("evaluated_at_trigger", &self.evaluated_at_trigger)
+    }
 }
 
 impl WriteBody for NewEvaluations {
     fn plain_texts(&self) -> PlainTexts<'_> {
+        let texts = PlainTexts::default().text("trace_id", &self.trace_id);
         let items = self.evaluations.iter().enumerate();
-        items.fold(PlainTexts::default(), |texts, (index, item)| {
-            texts.text(format!("evaluations[{index}].reason"), &item.reason)
+        items.fold(texts, |texts, (index, item)| {
+            texts.within(&format!("evaluations[{index}]"), item.plain_texts())
         })
     }
 }

@@ -25,7 +25,9 @@ pub const MAX_CASE_CHARS: usize = 2_000;
 /// The longest feedback that a record is to be rewritten by, in characters; longer is refused.
 pub const MAX_FEEDBACK_CHARS: usize = 4_000;
 
-/// The longest name of a relation, in characters; a longer one is refused.
+/// The longest name of a new relation, in characters; a longer one is refused.
+///
+/// Told on the other record it may be up to three longer, with `_of` at its end.
 pub const MAX_RELATION_CHARS: usize = 100;
 
 /// What happened when somebody used a record.
@@ -195,7 +197,9 @@ impl WriteBody for KnowledgePatch {
         {
             texts = texts.text(field, text.as_deref().unwrap_or_default());
         }
-        for (field, list) in [("types", &self.types), ("scopes", &self.scopes)] {
+        for (field, list) in
+            [("types", &self.types), ("scopes", &self.scopes), ("resource_ids", &self.resource_ids)]
+        {
             texts = texts.list(field, list.as_deref().unwrap_or_default());
         }
         self.tags.iter().fold(texts, |texts, tags| texts.map("tags", tags))
