@@ -287,8 +287,14 @@ async fn relations_stand_on_both_records_or_on_none() {
     let (a, b) = (hub.add_knowledge(json!({})).await, hub.add_knowledge(json!({})).await);
     let relations = async |id: &str| record(&hub, id).await["relationships"].clone();
     let url = format!("/api/knowledge/{a}/relationships");
-    for (kind, back) in [("superset", "subset"), ("conflict", "conflict"), ("前提", "前提_of")]
-    {
+    let longest = "前".repeat(100);
+    let longest_back = format!("{longest}_of");
+    for (kind, back) in [
+        ("superset", "subset"),
+        ("conflict", "conflict"),
+        ("前提", "前提_of"),
+        (&longest, &longest_back),
+    ] {
         let added = hub.post(&url, &json!({ "type": kind, "target": b })).await;
         assert_eq!(added.status, StatusCode::OK, "{added:?}");
         let again = hub.post(&url, &json!({ "type": kind, "target": b })).await;

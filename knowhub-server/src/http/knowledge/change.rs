@@ -4,8 +4,8 @@ use axum::{Json, extract::State, response::IntoResponse};
 use protocol::{
     KnowledgeId, Timestamp,
     hub::{
-        Body, FieldFault, Knowledge, KnowledgeDeleted, KnowledgeFeedback, KnowledgePatch,
-        KnowledgeUpdated, NewRelationship, Verified, Verify,
+        FieldFault, Knowledge, KnowledgeDeleted, KnowledgeFeedback, KnowledgePatch,
+        KnowledgeUpdated, NewRelationship, Verified, Verify, check_bound, check_present,
     },
 };
 
@@ -134,7 +134,7 @@ pub(in crate::http) async fn create_relationship(
     delete, path = "/api/knowledge/{id}/relationships", tag = "knowledge",
     params(
         ("id" = KnowledgeId, Path, description = "The record's id"),
-        ("type" = String, Query, description = "The relation, as this record tells it", min_length = 1, max_length = 100),
+        ("type" = String, Query, description = "The relation, as this record tells it", min_length = 1, max_length = 2_000),
         ("target" = KnowledgeId, Query, description = "The other record"),
         ("if-match" = Option<String>, Header, description = "The version that is edited, as its ETag"),
     ),
@@ -185,8 +185,10 @@ impl FromParams for NewRelationship {
         };
         let target = required("target")?.parse::<KnowledgeId>();
         let target = target.map_err(|fault| FieldFault::new("target", fault.to_string()))?;
-        let relationship = Self { kind: required("type")?.to_owned(), target };
-        relationship.check()?;
-        Ok(relationship)
+        // One that ends may be longer than one that is made: it may be the inverse of that.
+        let kind = required("type")?;
+        check_present("type", kind)?;
+        check_bound("type", kind)?;
+        Ok(Self { kind: kind.to_owned(), target })
     }
 }
