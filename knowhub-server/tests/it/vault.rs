@@ -220,6 +220,34 @@ async fn a_changed_or_moved_cell_is_a_clear_error() {
 }
 
 #[tokio::test]
+async fn one_damaged_version_does_not_hide_the_others() {
+    let hub = sealed().await;
+    for title in ["second", "third"] {
+        patch(&hub, Some(KEY), json!({ "title": title })).await;
+    }
+    let folder = hub.stop().await;
+    execute(
+        &folder,
+        "UPDATE versions SET record = json_set(record, '$.secure_body', 'encrypted:AES256-GCM:AAAA')
+         WHERE version = 1",
+    );
+    let hub = start(folder, &format!("acme:{KEY}")).await;
+    let list = hub
+        .call(Method::GET, "/api/versions/resource/acme/login", &[("x-org-key", KEY)], None)
+        .await;
+    assert_eq!(list.status, StatusCode::OK, "{list:?}");
+    let secret =
+        |index: usize| list.body["results"][index]["record"]["secure_body"].as_str().unwrap();
+    assert_eq!((secret(0), secret(1)), (SECRET, "[DAMAGED]"));
+    let copied = patch(&hub, Some(KEY), json!({ "secure_body": secret(1) })).await;
+    assert_eq!(
+        (copied.status.as_u16(), &copied.body["error"]["field"]),
+        (422, &json!("secure_body"))
+    );
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn keys_are_changed_without_losing_a_secret() {
     let hub = sealed().await;
     patch(&hub, Some(KEY), json!({ "title": "Login page" })).await;

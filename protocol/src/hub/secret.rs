@@ -15,6 +15,9 @@ pub const SEALED_PLACEHOLDER: &str = "[ENCRYPTED]";
 /// What every sealed secret begins with; base64 of nonce, ciphertext and tag follows.
 pub const SEALED_PREFIX: &str = "encrypted:AES256-GCM:";
 
+/// What stands for a sealed secret of an earlier version that no key of the hub opens; no write takes it.
+pub const DAMAGED_PLACEHOLDER: &str = "[DAMAGED]";
+
 /// The longest secret, in bytes of UTF-8; a longer one is refused with 422, the sender keeps it.
 pub const MAX_SECRET_BYTES: usize = 64 * 1024;
 
@@ -43,6 +46,12 @@ impl SecretText {
     pub(super) fn check(&self, field: &str) -> Result<(), FieldFault> {
         if self.0.len() > MAX_SECRET_BYTES {
             return Err(FieldFault::new(field, format!("longer than {MAX_SECRET_BYTES} bytes")));
+        }
+        if self.0 == DAMAGED_PLACEHOLDER {
+            let reason = format!(
+                "{DAMAGED_PLACEHOLDER} stands for a secret that does not open; send the secret itself"
+            );
+            return Err(FieldFault::new(field, reason));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use axum::{
 };
 use protocol::{
     ResourceId, Timestamp,
-    hub::{EarlierVersion, Page, Resource},
+    hub::{DAMAGED_PLACEHOLDER, EarlierVersion, Page, Resource, SecretText},
 };
 
 use crate::{
@@ -22,7 +22,8 @@ use crate::{
         versions::VersionParams,
     },
     resource,
-    store::{RecordKind, VersionFilter},
+    store::RecordKind,
+    vault::ShowError,
 };
 
 /// Lists what a resource said before, newest first.
@@ -59,7 +60,11 @@ pub(in crate::http) async fn list_resource_versions(
     let now = Timestamp::now();
     let versions = versions.into_iter().map(|earlier| {
         let cell = earlier.record.secure_body.expose();
-        let opened = handles.vault.show(&id, cell, shown.as_ref())?;
+        let opened = match handles.vault.show(&id, cell, shown.as_ref()) {
+            // One that was sealed with a lost key must not hide the others.
+            Err(ShowError::Damaged(_)) => Some(SecretText::from(DAMAGED_PLACEHOLDER.to_owned())),
+            opened => opened?,
+        };
         let record = resource::shown(earlier.record, opened, now);
         Ok(EarlierVersion { record, ..earlier })
     });
