@@ -219,6 +219,7 @@ impl Resource {
             sort_order: self.sort_order,
             submitted_by: self.submitted_by,
             authenticated_as: self.authenticated_as,
+            on_behalf_of: self.on_behalf_of,
             content_hash: self.content_hash,
             version: self.version,
             created_at: self.created_at,

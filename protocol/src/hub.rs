@@ -14,6 +14,7 @@ mod plain_texts;
 mod resource;
 mod secret;
 mod vault;
+mod version;
 mod whole_numbers;
 mod words;
 
@@ -49,6 +50,7 @@ pub use secret::{
 };
 pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText};
 pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};
+pub use version::EarlierVersion;
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.
 pub const MAX_TEXT_CHARS: usize = 100_000;

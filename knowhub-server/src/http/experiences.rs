@@ -21,12 +21,11 @@ use super::{
     openapi::{BodyErrors, NotFound, ReadErrors},
     params::{FromParams, Params},
     path::PathText,
-    versions::VersionParams,
+    versions::{self, VersionParams},
 };
 use crate::{
-    access::Role,
     search::ExperienceQuery,
-    store::{Deletion, RecordKind, VersionFilter},
+    store::{Deletion, RecordKind},
 };
 
 /// Stores an experience with a resource.
@@ -122,19 +121,9 @@ pub(super) async fn list_experience_versions(
     PathExperience(id): PathExperience,
     QueryParams(params): QueryParams<VersionParams>,
 ) -> Result<Json<Page<EarlierVersion<Experience>>>, Error> {
-    let filter = VersionFilter {
-        kind: RecordKind::Experience,
-        id: id.to_string(),
-        version: params.version,
-        with_deleted: by.role >= Role::Admin,
-    };
-    let paging = params.paging;
-    let (versions, total) =
-        handles.store.list_versions(filter, paging.offset(), paging.page_size).await?;
-    if total == 0 && handles.store.find_experience(id).await?.is_none() {
-        return Err(none(id));
-    }
-    Ok(Json(paging.page_of(versions, total)))
+    let kind = RecordKind::Experience;
+    let page = versions::list(&handles, kind, id.to_string(), &by, params).await?;
+    page.map(Json).ok_or_else(|| none(id))
 }
 
 /// The experience that a path names; what is no number names none.

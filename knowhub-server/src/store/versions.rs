@@ -121,13 +121,13 @@ pub(crate) struct VersionFilter {
 }
 
 impl Store {
-    /// Lists one page of earlier versions, newest first, and counts all that match.
+    /// Lists one page of earlier versions, newest first, and counts all that match; `None` when there is no such record.
     pub(crate) async fn list_versions<T: DeserializeOwned + Send + 'static>(
         &self,
         filter: VersionFilter,
         offset: u32,
         limit: u32,
-    ) -> Result<(Vec<EarlierVersion<T>>, u64), Error> {
+    ) -> Result<Option<(Vec<EarlierVersion<T>>, u64)>, Error> {
         const MATCHES: &str = "kind = ?1 AND id = ?2 AND (?3 IS NULL OR version = ?3) AND (?4 OR
              version > coalesce((SELECT version FROM tombstones WHERE kind = ?1 AND id = ?2), 0))";
         let left_out = Arc::clone(&self.left_out);
@@ -138,6 +138,9 @@ impl Store {
             let total: i64 = snapshot
                 .prepare_cached(&format!("SELECT count(*) FROM versions WHERE {MATCHES}"))?
                 .query_row(bounds, |row| row.get(0))?;
+            if total == 0 && !is_alive(&snapshot, filter.kind, id)? {
+                return Ok(None);
+            }
             let mut statement = snapshot.prepare_cached(&format!(
                 "SELECT * FROM versions WHERE {MATCHES}
                  ORDER BY version DESC LIMIT ?5 OFFSET ?6"
@@ -150,8 +153,18 @@ impl Store {
                     replaced_by: row.get("replaced_by")?,
                 })
             })?;
-            Ok((versions, total.unsigned_abs()))
+            Ok(Some((versions, total.unsigned_abs())))
         })
         .await
     }
+}
+
+fn is_alive(db: &Connection, kind: RecordKind, id: &str) -> rusqlite::Result<bool> {
+    let table = match kind {
+        RecordKind::Experience => "experiences",
+        RecordKind::Resource => "resources",
+        RecordKind::Knowledge => "knowledge",
+    };
+    db.prepare_cached(&format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE id = ?1)"))?
+        .query_row([id], |row| row.get(0))
 }

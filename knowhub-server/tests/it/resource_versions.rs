@@ -31,9 +31,12 @@ async fn every_version_stays_readable() {
     assert_eq!(versions(&hub, "?version=1").await, std::slice::from_ref(&one));
     assert_eq!(versions(&hub, "?page=2&page_size=1").await, [one]);
     assert_eq!(versions(&hub, "?version=9").await, []);
-    for (query, field) in
-        [("?version=0", "version"), ("?version=x", "version"), ("?page=0", "page")]
-    {
+    for (query, field) in [
+        ("?version=0", "version"),
+        ("?version=x", "version"),
+        ("?version=", "version"),
+        ("?page=0", "page"),
+    ] {
         let answer = hub.get(&format!("/api/versions/resource/notes{query}")).await;
         assert_eq!(answer.body["error"]["field"], field);
     }

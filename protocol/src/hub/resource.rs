@@ -265,6 +265,8 @@ pub struct ResourceEntry {
     pub submitted_by: String,
     /// Whose token wrote it last.
     pub authenticated_as: String,
+    /// For whom a delegate wrote it, as `im:{contact}`; empty when for nobody else.
+    pub on_behalf_of: String,
     /// sha256 of the body's UTF-8 bytes, in hex.
     pub content_hash: String,
     /// Counted up by every change.
@@ -273,29 +275,4 @@ pub struct ResourceEntry {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-}
-
-/// What a record said before it was changed or deleted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct EarlierVersion<T> {
-    /// When it was changed or deleted.
-    pub replaced_at: Timestamp,
-    /// Whose token did that.
-    pub replaced_by: String,
-    /// The record as it was.
-    pub record: T,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_content_type_is_written_one_way() {
-        for kind in ContentType::ALL {
-            assert_eq!(kind.as_str().parse(), Ok(kind));
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
-        }
-        assert_eq!("Text".parse::<ContentType>().unwrap_err().field, "content_type");
-    }
 }

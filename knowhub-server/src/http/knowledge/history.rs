@@ -8,16 +8,15 @@ use protocol::{
 
 use super::{PathKnowledge, unknown};
 use crate::{
-    access::Role,
     http::{
         Error, Handles,
         caller::Reader,
         extract::QueryParams,
         openapi::{NotFound, ReadErrors},
         params::Paging,
-        versions::VersionParams,
+        versions::{self, VersionParams},
     },
-    store::{RecordKind, VersionFilter},
+    store::RecordKind,
 };
 
 /// Lists what a record said before, newest first; of a deleted one only an admin sees it.
@@ -37,19 +36,9 @@ pub(in crate::http) async fn list_knowledge_versions(
     PathKnowledge(id): PathKnowledge,
     QueryParams(params): QueryParams<VersionParams>,
 ) -> Result<Json<Page<EarlierVersion<Knowledge>>>, Error> {
-    let filter = VersionFilter {
-        kind: RecordKind::Knowledge,
-        id: id.to_string(),
-        version: params.version,
-        with_deleted: by.role >= Role::Admin,
-    };
-    let paging = params.paging;
-    let (versions, total) =
-        handles.store.list_versions(filter, paging.offset(), paging.page_size).await?;
-    if total == 0 && handles.store.find_knowledge(id.clone()).await?.is_none() {
-        return Err(unknown(id.to_string()));
-    }
-    Ok(Json(paging.page_of(versions, total)))
+    let kind = RecordKind::Knowledge;
+    let page = versions::list(&handles, kind, id.to_string(), &by, params).await?;
+    page.map(Json).ok_or_else(|| unknown(id.to_string()))
 }
 
 /// Lists what users said a record should say, newest first.

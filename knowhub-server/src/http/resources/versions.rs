@@ -1,6 +1,7 @@
 //! Showing what a resource said before it was changed or deleted.
 
 use axum::{
+    Json,
     extract::State,
     http::{HeaderValue, header},
     response::IntoResponse,
@@ -11,7 +12,6 @@ use protocol::{
 };
 
 use crate::{
-    access::Role,
     http::{
         Error, Handles,
         caller::Reader,
@@ -19,7 +19,7 @@ use crate::{
         openapi::{NotFound, ReadErrors},
         org_key::OrgKey,
         path::PathId,
-        versions::VersionParams,
+        versions::{self, VersionParams},
     },
     resource,
     store::RecordKind,
@@ -45,20 +45,13 @@ pub(in crate::http) async fn list_resource_versions(
     OrgKey(shown): OrgKey,
     QueryParams(params): QueryParams<VersionParams>,
 ) -> Result<impl IntoResponse, Error> {
-    let filter = VersionFilter {
-        kind: RecordKind::Resource,
-        id: id.to_string(),
-        version: params.version,
-        with_deleted: by.role >= Role::Admin,
-    };
-    let paging = params.paging;
-    let (versions, total) =
-        handles.store.list_versions::<Resource>(filter, paging.offset(), paging.page_size).await?;
-    if total == 0 && handles.store.find_resource(id.clone()).await?.is_none() {
+    let kind = RecordKind::Resource;
+    let page = versions::list::<Resource>(&handles, kind, id.to_string(), &by, params).await?;
+    let Some(Page { results, total, page, page_size }) = page else {
         return Err(Error::NoResource { id: id.to_string() });
-    }
+    };
     let now = Timestamp::now();
-    let versions = versions.into_iter().map(|earlier| {
+    let results = results.into_iter().map(|earlier| {
         let cell = earlier.record.secure_body.expose();
         let opened = match handles.vault.show(&id, cell, shown.as_ref()) {
             // One that was sealed with a lost key must not hide the others.
@@ -68,7 +61,7 @@ pub(in crate::http) async fn list_resource_versions(
         let record = resource::shown(earlier.record, opened, now);
         Ok(EarlierVersion { record, ..earlier })
     });
-    let versions = versions.collect::<Result<_, Error>>()?;
+    let results = results.collect::<Result<_, Error>>()?;
     let private = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    Ok((private, axum::Json(paging.page_of(versions, total))))
+    Ok((private, Json(Page { results, total, page, page_size })))
 }
