@@ -72,7 +72,7 @@ pub(crate) use import::{Fate, Importing};
 pub(crate) use knowledge::{Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback};
 pub(crate) use left_out::LeftOutRow;
 pub(crate) use reader::Reader;
-pub(crate) use resources::{Node, Resource, ResourceDeletion, ResourceFilter};
+pub(crate) use resources::{Node, Reading, Resource, ResourceDeletion, ResourceFilter};
 pub(crate) use sealed::{Sealed, SealedIn};
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 pub(crate) use versions::{Expected, VersionFilter};

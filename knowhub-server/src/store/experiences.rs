@@ -2,7 +2,7 @@
 
 mod delete;
 
-use std::{rc::Rc, sync::Arc};
+use std::rc::Rc;
 
 use protocol::{
     ExperienceId, Timestamp,
@@ -89,25 +89,6 @@ impl Store {
     ) -> Result<Option<Experience>, Error> {
         self.read(move |db| Ok(find(db, id)?)).await
     }
-
-    /// Lists a page of the experiences of exactly this name, newest first.
-    pub(crate) async fn list_experiences_of(
-        &self,
-        name: String,
-        offset: u32,
-        limit: u32,
-    ) -> Result<Vec<Experience>, Error> {
-        let left_out = Arc::clone(&self.left_out);
-        self.read(move |db| {
-            let mut statement = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM experiences WHERE name = ?1
-                 ORDER BY id DESC LIMIT ?2 OFFSET ?3"
-            ))?;
-            let rows = statement.query((name, limit, offset))?;
-            Ok(left_out.list(&left_out::EXPERIENCES, rows, read)?)
-        })
-        .await
-    }
 }
 
 impl Reader<'_> {
@@ -135,6 +116,20 @@ pub(super) fn list_after(
     list_changed(rows, RecordKind::Experience, &left_out::EXPERIENCES, left_out, |row| {
         Ok(Change::Experience(Box::new(read(row)?)))
     })
+}
+
+/// Lists a page of the experiences of exactly this name, newest first.
+pub(super) fn list_of(
+    db: &Connection,
+    name: &str,
+    offset: u32,
+    limit: u32,
+    left_out: &LeftOut,
+) -> rusqlite::Result<Vec<Experience>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM experiences WHERE name = ?1 ORDER BY id DESC LIMIT ?2 OFFSET ?3"
+    ))?;
+    left_out.list(&left_out::EXPERIENCES, statement.query((name, limit, offset))?, read)
 }
 
 fn find(db: &Connection, id: ExperienceId) -> rusqlite::Result<Option<Experience>> {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, rc::Rc};
 use protocol::{ExperienceId, hub::NewExperience};
 use rusqlite::{Connection, types::Value};
 
-use super::{Error, Reader, Store};
+use super::{Error, Reader};
 
 /// The aggregate of one name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,39 +18,35 @@ pub(crate) struct ResourceName {
     pub(crate) url: String,
 }
 
-impl Store {
-    /// Finds the aggregate of a name.
-    pub(crate) async fn find_resource_name(
-        &self,
-        name: String,
-    ) -> Result<Option<ResourceName>, Error> {
-        self.reading(move |rows| Ok(rows.list_resource_names(vec![name])?.into_values().next()))
-            .await
-    }
-}
-
 impl Reader<'_> {
     /// Lists the aggregates of these names, by name.
     pub(crate) fn list_resource_names(
         &self,
         names: Vec<String>,
     ) -> Result<HashMap<String, ResourceName>, Error> {
-        let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
-        let mut statement = self.db.prepare_cached(
-            "SELECT name, experience_count, score_sum, score_count, url
-             FROM resource_names WHERE name IN rarray(?1)",
-        )?;
-        let rows = statement.query_map([names], |row| {
-            let (score_sum, score_count): (f64, f64) = (row.get(2)?, row.get(3)?);
-            let aggregate = ResourceName {
-                experience_count: row.get::<_, u32>(1)?.into(),
-                avg_score: (score_count > 0.0).then(|| score_sum / score_count),
-                url: row.get(4)?,
-            };
-            Ok((row.get(0)?, aggregate))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        list_resource_names(self.db, names)
     }
+}
+
+pub(super) fn list_resource_names(
+    db: &Connection,
+    names: Vec<String>,
+) -> Result<HashMap<String, ResourceName>, Error> {
+    let names: Rc<Vec<Value>> = Rc::new(names.into_iter().map(Value::from).collect());
+    let mut statement = db.prepare_cached(
+        "SELECT name, experience_count, score_sum, score_count, url
+         FROM resource_names WHERE name IN rarray(?1)",
+    )?;
+    let rows = statement.query_map([names], |row| {
+        let (score_sum, score_count): (f64, f64) = (row.get(2)?, row.get(3)?);
+        let aggregate = ResourceName {
+            experience_count: row.get::<_, u32>(1)?.into(),
+            avg_score: (score_count > 0.0).then(|| score_sum / score_count),
+            url: row.get(4)?,
+        };
+        Ok((row.get(0)?, aggregate))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Adds one experience to the aggregate of its name, within the caller's transaction.

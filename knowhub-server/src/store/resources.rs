@@ -1,6 +1,7 @@
 //! Resources in the store; a content node is a resource of type `text`.
 
 mod list;
+mod reading;
 mod tree;
 
 use std::rc::Rc;
@@ -23,6 +24,7 @@ use super::{
 use crate::resource::{Edit, KeyDemand};
 
 pub(crate) use list::ResourceFilter;
+pub(crate) use reading::Reading;
 pub(crate) use tree::Node;
 pub(super) use tree::below;
 

@@ -27,7 +27,7 @@ use crate::{
     },
     resource,
     search::{ResourceQuery, shown_experience},
-    store::{Resource, ResourceFilter},
+    store::{Reading, Resource, ResourceFilter},
     vault::ShownKey,
 };
 
@@ -49,12 +49,9 @@ pub(in crate::http) async fn show_resource(
     OrgKey(shown): OrgKey,
     QueryParams(paging): QueryParams<Paging>,
 ) -> Result<impl IntoResponse, Error> {
-    let stored = match name.parse() {
-        Ok(id) => handles.store.find_resource(id).await?,
-        Err(_) => None,
-    };
-    let aggregates = handles.store.find_resource_name(name.clone()).await?;
-    if stored.is_none() && aggregates.is_none() {
+    let reading =
+        handles.store.find_reading(name.clone(), paging.offset(), paging.page_size).await?;
+    let Some(Reading { resource, aggregate, experiences, contents }) = reading else {
         handles.lookups.missing(DemandKind::Resource, &name);
         return Err(Error::NoResource { id: name });
     };

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use protocol::{ResourceId, hub::ContentLink};
 use rusqlite::{Connection, OptionalExtension, Row, types::Value};
 
-use super::{Error, Resource, Store, find, unreadable};
+use super::{Error, Resource, Store, find};
+use crate::store::columns::unreadable;
 
 /// How many nodes below one are told; of more, the last ones are left out, and only counted.
 const MAX_CHILDREN: u32 = 1_000;
@@ -56,19 +57,15 @@ impl Store {
         })
         .await
     }
+}
 
-    /// Lists those of these ids that are stored, with their titles, by id.
-    pub(crate) async fn list_content_links(
-        &self,
-        ids: Vec<String>,
-    ) -> Result<Vec<ContentLink>, Error> {
-        self.read(move |db| {
-            let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
-            let sql = "SELECT id, title FROM resources WHERE id IN rarray(?1) ORDER BY id";
-            links(db, sql, [ids])
-        })
-        .await
-    }
+/// Lists those of these ids that are stored, with their titles, by id.
+pub(super) fn list_content_links(
+    db: &Connection,
+    ids: Vec<String>,
+) -> Result<Vec<ContentLink>, Error> {
+    let ids: Rc<Vec<Value>> = Rc::new(ids.into_iter().map(Value::from).collect());
+    links(db, "SELECT id, title FROM resources WHERE id IN rarray(?1) ORDER BY id", [ids])
 }
 
 fn children(db: &Connection, id: &ResourceId) -> Result<(Vec<ContentLink>, u64), Error> {
