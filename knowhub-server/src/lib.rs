@@ -172,6 +172,7 @@ impl Hub {
         let demand = Demand::new(store.clone(), metrics.clone());
         tasks.spawn(demand.clone().follow(stop.clone()));
         tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
+        tasks.spawn(store.clone().probe_disk(stop.clone()));
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = Arc::new(metrics.registry(Timestamp::now()));
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));

@@ -34,6 +34,7 @@ mod backup;
 mod change;
 mod columns;
 mod demand;
+mod disk;
 mod error;
 mod experiences;
 mod export;
@@ -78,6 +79,7 @@ pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
 pub(crate) use versions::{Expected, VersionFilter};
 
 use crate::metrics::{CommitMetrics, Load};
+use disk::Disk;
 use left_out::LeftOut;
 use readers::Readers;
 use writer::Writer;
@@ -92,6 +94,7 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
+    disk: Arc<Disk>,
     identity: Arc<Identity>,
     /// Rows that lists leave out.
     left_out: Arc<LeftOut>,
@@ -109,11 +112,14 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let opened = file::open(path)?;
         let readers = Arc::new(Readers::new(opened.path));
-        let writer = Writer::start(opened.db, opened.lock, Box::new(publish), metrics)
+        let disk = Arc::new(Disk::default());
+        let noted = Arc::clone(&disk);
+        let writer = Writer::start(opened.db, opened.lock, Box::new(publish), noted, metrics)
             .map_err(|source| OpenError::Thread { source })?;
         Ok(Self {
             writer: Arc::new(writer),
             readers,
+            disk,
             identity: Arc::new(opened.identity),
             left_out: Arc::default(),
         })

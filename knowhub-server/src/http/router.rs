@@ -21,7 +21,8 @@ use super::{
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
 pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
-    let (search, gate) = (handles.search.clone(), handles.gate.clone());
+    let (search, store) = (handles.search.clone(), handles.store.clone());
+    let gate = handles.gate.clone();
     let counts = handles.metrics.clone();
     let (routes, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(experiences::create_experience))
@@ -72,7 +73,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .route_layer(middleware::from_fn_with_state(LargeBodies::default(), take_turns))
         .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
-        .merge(health_routes(move || search.ready()))
+        .merge(health_routes(move || search.ready().and_then(|()| store.ready())))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
     // Without listed origins an OPTIONS request is a method that no route takes.

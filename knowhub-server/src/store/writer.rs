@@ -1,13 +1,18 @@
 //! The one writer: a thread that commits what waits for it together.
 
-use std::{io, sync::Mutex, thread, time::Instant};
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    thread,
+    time::Instant,
+};
 
 use rusqlite::{Connection, TransactionBehavior};
 use service::file_lock::FileLock;
 use service::logging::chain;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Change, Error};
+use super::{Change, Error, disk::Disk};
 use crate::metrics::CommitMetrics;
 
 /// How many writes may wait for the writer; further ones wait for a place, in the order they came.
@@ -84,11 +89,12 @@ impl Writer {
         db: Connection,
         lock: FileLock,
         publish: Publish,
+        disk: Arc<Disk>,
         metrics: CommitMetrics,
     ) -> io::Result<Self> {
         let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
-            write_until_closed(db, received, &publish, &metrics);
+            write_until_closed(db, received, &publish, &disk, &metrics);
             drop(lock);
         })?;
         Ok(Self { messages, thread: Mutex::new(Some(thread)) })
@@ -133,6 +139,7 @@ fn write_until_closed(
     mut db: Connection,
     mut messages: mpsc::Receiver<Message>,
     publish: &Publish,
+    disk: &Disk,
     metrics: &CommitMetrics,
 ) {
     while let Some(first) = messages.blocking_recv() {
@@ -145,7 +152,7 @@ fn write_until_closed(
             }
             next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
         }
-        write_batch(&mut db, batch, publish, metrics);
+        write_batch(&mut db, batch, publish, disk, metrics);
     }
 }
 
@@ -154,11 +161,13 @@ fn write_batch(
     db: &mut Connection,
     mut batch: Vec<Box<dyn Job>>,
     publish: &Publish,
+    disk: &Disk,
     metrics: &CommitMetrics,
 ) {
     let mut changes = Vec::new();
     let started = Instant::now();
     let committed = commit(db, &mut batch, &mut changes);
+    disk.note(&committed);
     match &committed {
         Ok(()) => metrics.committed(batch.len(), started.elapsed()),
         Err(_) => metrics.failed(),
@@ -222,7 +231,7 @@ mod tests {
             sizes.iter().map(|size| job(*size)).unzip();
         let (published, told) = std::sync::mpsc::channel();
         let publish: Publish = Box::new(move |changes| published.send(changes).unwrap());
-        write_batch(db, jobs, &publish, &CommitMetrics::default());
+        write_batch(db, jobs, &publish, &Disk::default(), &CommitMetrics::default());
         let rows = told.try_iter().flatten().map(|change| match change {
             Change::Deleted(deleted) => deleted.row,
             _ => panic!("only deletions are made here"),
