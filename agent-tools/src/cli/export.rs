@@ -29,7 +29,7 @@ Examples:
 /// How many missing records the note names; the manifest names more.
 const MAX_SHOWN: usize = 10;
 
-/// Save everything the hub knows in one file
+/// Save everything the hub knows in one file; needs the role admin
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Export {

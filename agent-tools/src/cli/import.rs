@@ -39,7 +39,7 @@ Examples:
   knowhub import everything.ndjson
   knowhub import --from knowhub-of-2026.db --dry-run";
 
-/// Bring an export into the hub, or a database of the original system
+/// Bring an export into the hub, or a database of the original system; needs the role admin
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("source").args(["file", "from"]).required(true))]
 pub(super) struct Import {

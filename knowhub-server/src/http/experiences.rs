@@ -82,6 +82,8 @@ pub(super) async fn show_experience(
 }
 
 /// Deletes an experience; what it said stays readable to an admin unless it is erased.
+///
+/// Needs the role admin.
 #[utoipa::path(
     delete, path = "/api/experience/{id}", tag = "experiences",
     params(

@@ -15,6 +15,8 @@ use super::{
 use crate::{reseal, store::Written};
 
 /// Seals stored secrets with their org's first key, earlier versions too; may be sent again.
+///
+/// Needs the role admin.
 #[utoipa::path(
     post, path = "/api/reseal", tag = "resources", request_body = Reseal,
     responses((status = 200, body = Resealed), ReadErrors, BodyErrors)

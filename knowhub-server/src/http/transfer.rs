@@ -37,6 +37,8 @@ const PIECE_DEADLINE: Duration = Duration::from_secs(30);
 const QUEUED_PIECES: usize = 4;
 
 /// Exports everything, as JSON Lines that end with a manifest.
+///
+/// Needs the role admin.
 #[utoipa::path(
     get, path = "/api/export", tag = "data",
     responses(
@@ -64,6 +66,7 @@ impl FromParams for ImportQuery {
 
 /// Imports an export, or a database file of the original system; what is here already stays as it is.
 ///
+/// Needs the role admin.
 /// Takes no `Idempotency-Key`: what is here already is skipped, so repeating an import changes nothing.
 #[utoipa::path(
     post, path = "/api/import", tag = "data",

@@ -20,6 +20,8 @@ use crate::{
 };
 
 /// Approves records; what holds for one holds for each.
+///
+/// Needs the role admin.
 #[utoipa::path(
     post, path = "/api/knowledge/batch_verify", tag = "knowledge", request_body = BatchVerify,
     responses((status = 200, body = BatchResults), BodyErrors, ReadErrors)
@@ -56,6 +58,8 @@ pub(in crate::http) async fn batch_update(
 }
 
 /// Deletes the records of a bare list of ids, and no other.
+///
+/// Needs the role admin.
 #[utoipa::path(
     post, path = "/api/knowledge/batch_delete", tag = "knowledge", request_body = BatchDelete,
     params(("reason" = Option<String>, Query, description = "Why; kept with the tombstones", max_length = 2_000)),

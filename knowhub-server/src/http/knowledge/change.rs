@@ -75,6 +75,8 @@ pub(in crate::http) async fn patch_knowledge(
 }
 
 /// Approves or rejects a record.
+///
+/// Needs the role admin.
 #[utoipa::path(
     post, path = "/api/knowledge/{id}/verify", tag = "knowledge", request_body = Verify,
     params(
@@ -153,6 +155,8 @@ pub(in crate::http) async fn delete_relationship(
 }
 
 /// Deletes a record; what it said stays readable to an admin unless it is erased.
+///
+/// Needs the role admin.
 #[utoipa::path(
     delete, path = "/api/knowledge/{id}", tag = "knowledge",
     params(

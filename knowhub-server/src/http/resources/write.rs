@@ -127,6 +127,8 @@ fn secret_edit(
 }
 
 /// Deletes a resource; its earlier versions stay readable to an admin unless they are erased.
+///
+/// Needs the role admin.
 #[utoipa::path(
     delete, path = "/api/resource/{*id}", tag = "resources",
     params(
