@@ -249,3 +249,61 @@ impl LoadMetrics {
         hub.register("index_current", help, self.index_current.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use axum::{
+        Router,
+        body::{Body, to_bytes},
+        http::Request,
+        middleware,
+        routing::get,
+    };
+    use tower::ServiceExt;
+
+    use super::*;
+
+    /// Counts something of each kind, since nothing is told of what never happened.
+    async fn used() -> Metrics {
+        let metrics = Metrics::default();
+        let measured =
+            middleware::from_fn_with_state(metrics.requests.clone(), RequestMetrics::measure);
+        let router = Router::new().route("/", get(async || ())).layer(measured);
+        router.oneshot(Request::get("/").body(Body::empty()).unwrap()).await.unwrap();
+        metrics.searched("experience_search", 1, 0);
+        metrics.refused(ErrorCode::NotFound);
+        metrics.model_called("evolve", Some(Usage::default()));
+        metrics.rows("experiences", 1);
+        metrics.index("experiences", IndexLoad { changes_in_memory: 0, is_current: true });
+        metrics
+    }
+
+    #[tokio::test]
+    async fn the_table_names_what_is_counted_and_nothing_else() {
+        let registry = used().await.registry(Timestamp::from_millis(0));
+        let page = service::metrics::page(&registry);
+        let page = to_bytes(page.into_body(), usize::MAX).await.unwrap();
+        let page = String::from_utf8(page.to_vec()).unwrap();
+        let counted: BTreeSet<String> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+            .map(|(name, kind)| match kind {
+                "counter" => format!("{name}_total"),
+                "info" => format!("{name}_info"),
+                _ => name.to_owned(),
+            })
+            .collect();
+        let table = include_str!("../../docs/observability.md")
+            .lines()
+            .skip_while(|line| !line.starts_with("## Metrics"))
+            .take_while(|line| !line.starts_with("## Logs"));
+        let told: BTreeSet<String> = table
+            .filter_map(|line| line.strip_prefix("| `")?.split_once(" | "))
+            .flat_map(|(names, _)| names.split(", "))
+            .map(|name| name.trim_matches('`').to_owned())
+            .collect();
+        assert_eq!(told, counted);
+    }
+}
