@@ -48,7 +48,6 @@ pub use secret::{
     DAMAGED_PLACEHOLDER, MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText,
     wipe_secret,
 };
-pub use secret::{MAX_SECRET_BYTES, SEALED_PLACEHOLDER, SEALED_PREFIX, SecretText};
 pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};
 pub use version::EarlierVersion;
 

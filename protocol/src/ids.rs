@@ -167,6 +167,15 @@ impl fmt::Display for ExperienceId {
     }
 }
 
+impl FromStr for ExperienceId {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        let number = text.parse().ok().filter(|number| *number >= 1);
+        number.map(Self).ok_or(IdFault { kind: "experience id", rule: "a whole number from 1" })
+    }
+}
+
 /// A message on the relay: a UUID made by its sender, the key that removes doubles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -252,6 +261,15 @@ mod tests {
             &["pymupdf", "attention-paper/section-3-2", "org/tools/100%_ok", "论文/第一节"],
             &["", "/a", "a/", "a//b", "a/../b", ".", "a b", "a]b", "a\\b", "a\nb", &too_long],
         );
+    }
+
+    #[test]
+    fn experience_ids() {
+        check::<ExperienceId>(
+            &["1", "9007199254740991"],
+            &["", "0", "-1", "x", "1.0", "9223372036854775808"],
+        );
+        assert_eq!("7".parse(), Ok(ExperienceId(7)));
     }
 
     #[test]

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderValue, Method, header};
 use service::http::REQUEST_ID;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::extract::{ALLOW_LIKELY_SECRET, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY};
-
-/// The header with the key that opens an org's secrets.
-const ORG_KEY: HeaderName = HeaderName::from_static("x-org-key");
+use super::{
+    extract::{ALLOW_LIKELY_SECRET, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY},
+    org_key::ORG_KEY,
+};
 
 /// How long a browser may remember what it may send.
 const MAX_AGE: Duration = Duration::from_mins(10);
@@ -28,7 +28,6 @@ pub(super) fn cors(origins: &[String]) -> CorsLayer {
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             header::IF_MATCH,
-            header::IF_NONE_MATCH,
             ALLOW_LIKELY_SECRET,
             IDEMPOTENCY_KEY,
             ORG_KEY,

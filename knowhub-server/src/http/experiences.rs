@@ -137,7 +137,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathExperience {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let id = PathText::from_request_parts(parts, state).await;
         let id = id.map(|PathText(id)| id).unwrap_or_default();
-        id.parse().map(|number| Self(ExperienceId(number))).map_err(|_| Error::NoExperience { id })
+        id.parse().map(Self).map_err(|_| Error::NoExperience { id })
     }
 }
 

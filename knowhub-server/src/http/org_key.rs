@@ -9,7 +9,8 @@ use protocol::hub::FieldFault;
 use super::Error;
 use crate::vault::ShownKey;
 
-const ORG_KEY: HeaderName = HeaderName::from_static("x-org-key");
+/// The header with the key that opens an org's secrets.
+pub(super) const ORG_KEY: HeaderName = HeaderName::from_static("x-org-key");
 
 /// The key, where one was sent; nothing is known of it yet.
 pub(super) struct OrgKey(pub(super) Option<ShownKey>);

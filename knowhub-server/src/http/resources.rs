@@ -13,8 +13,8 @@ use protocol::hub::ResourceStored;
 pub(super) use read::{__path_list_resources, __path_show_resource, list_resources, show_resource};
 pub(super) use versions::{__path_list_resource_versions, list_resource_versions};
 pub(super) use write::{
-    __path_change_resource, __path_delete_resource, __path_save_resource, change_resource,
-    delete_resource, save_resource,
+    __path_delete_resource, __path_patch_resource, __path_save_resource, delete_resource,
+    patch_resource, save_resource,
 };
 
 use super::{etag, extract::Answered};

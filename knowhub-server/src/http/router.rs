@@ -51,7 +51,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(resources::list_resources, resources::save_resource))
         .routes(routes!(
             resources::show_resource,
-            resources::change_resource,
+            resources::patch_resource,
             resources::delete_resource
         ))
         .routes(routes!(resources::list_resource_versions))

@@ -19,7 +19,7 @@ async fn show(hub: &TestHub, id: &str) -> Value {
     answer.body
 }
 
-/// The paper of the seeds: a root with three sections.
+/// A paper: a root with three sections.
 async fn paper() -> TestHub {
     let hub = TestHub::start().await;
     put(&hub, "attention-paper", "Attention Is All You Need", 0).await;

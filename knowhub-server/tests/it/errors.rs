@@ -1,9 +1,12 @@
 //! Every fault has its status, its code and the one envelope.
 
+use std::convert::Infallible;
+
 use axum::{
     body::Body,
     http::{Request, StatusCode},
 };
+use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::harness::TestHub;
@@ -100,12 +103,27 @@ async fn what_is_no_json_is_refused() {
         let answer = hub.send(request.body(Body::from(body.to_owned())).unwrap()).await;
         assert_eq!(answer.status, status, "{kind}");
         assert_eq!(answer.body["error"]["code"], code, "{kind}");
+        assert!(answer.headers.contains_key("x-request-id"), "{kind}");
     }
     let untyped = Request::post(EXPERIENCE).body(Body::from("{}")).unwrap();
     assert_eq!(hub.send(untyped).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     let invalid = Request::post(EXPERIENCE).header("content-type", "application/json");
     let answer = hub.send(invalid.body(Body::from(&b"\"\xff\""[..])).unwrap()).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_given_up() {
+    let hub = TestHub::start().await;
+    tokio::time::pause();
+    let endless = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
+    let request = Request::post(EXPERIENCE).header("content-type", "application/json");
+    let answer = hub.send(request.body(endless).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::REQUEST_TIMEOUT, "{answer:?}");
+    assert_eq!(answer.body["error"]["code"], "timeout");
+    assert!(answer.headers.contains_key("x-request-id"), "{answer:?}");
+    tokio::time::resume();
     hub.stop().await;
 }
 

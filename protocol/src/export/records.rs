@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::writer::hex;
 use crate::{
+    digest::hex,
     hub::{self, ContentType, Knowledge},
     ids::{ExperienceId, KnowledgeId, ResourceId},
     time::Timestamp,

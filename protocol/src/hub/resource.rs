@@ -98,6 +98,7 @@ impl WriteBody for NewResource {
 /// Body of `PATCH /api/resource/{id}`; what it leaves out, or gives as `null`, stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(min_properties = 1)]
 pub struct ResourcePatch {
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]

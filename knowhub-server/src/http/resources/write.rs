@@ -80,7 +80,7 @@ pub(in crate::http) async fn save_resource(
     ),
     responses((status = 200, body = ResourceStored), NotFound, OtherVersion, ReadErrors, BodyErrors)
 )]
-pub(in crate::http) async fn change_resource(
+pub(in crate::http) async fn patch_resource(
     State(handles): State<Handles>,
     Writer(by): Writer,
     PathId(id): PathId,

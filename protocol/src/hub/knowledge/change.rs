@@ -69,6 +69,7 @@ impl Case {
 /// Body of `PUT /api/knowledge/{id}`: what its users found; one field at least.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(min_properties = 1)]
 pub struct KnowledgeFeedback {
     /// Where it helped; raises `eval.helpful`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,6 +140,7 @@ pub struct KnowledgeUpdated {
 /// Body of `PATCH /api/knowledge/{id}`; what it leaves out, or gives as `null`, stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(min_properties = 1)]
 pub struct KnowledgePatch {
     /// In what situation, to reach what goal.
     #[serde(skip_serializing_if = "Option::is_none")]
