@@ -150,8 +150,8 @@ fn every_setting_is_documented() {
     let readmes = [read("README.md"), read("README.zh-CN.md")];
     let mut findings = Vec::new();
     for source in files(".rs").iter().filter(|source| !source.path.contains("/tests/")) {
-        for name in source.text.split("env = \"").skip(1).filter_map(|rest| rest.split('"').next())
-        {
+        let named = ["env = \"", "env::var(\""].map(|before| source.text.split(before).skip(1));
+        for name in named.into_iter().flatten().filter_map(|rest| rest.split('"').next()) {
             for readme in &readmes {
                 if !readme.text.contains(&format!("`{name}`")) {
                     findings.push(format!("{name} ({}) is not in {}", source.path, readme.path));
