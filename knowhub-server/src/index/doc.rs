@@ -41,7 +41,7 @@ pub(crate) struct Doc {
     pub(crate) seq: i64,
     /// What is searched, field by field.
     pub(crate) texts: Vec<String>,
-    /// What it belongs to, for [`search_groups`](super::Index::search_groups).
+    /// What it belongs to, for [`search_groups`](super::View::search_groups).
     pub(crate) group: Option<u64>,
     /// What is filtered by, as `kind:value`.
     pub(crate) labels: Vec<String>,
