@@ -2,12 +2,14 @@
 
 use tantivy::{
     Term,
-    query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, TermQuery, TermSetQuery},
+    query::{
+        BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, Occur, TermQuery, TermSetQuery,
+    },
     schema::IndexRecordOption,
 };
 
 use super::{Frequencies, fields::Fields, recent::Entry, statistics::Column};
-use crate::text::Folded;
+use crate::text::{Folded, Trace};
 
 /// How many different tokens of a query rank; of a longer query the most common ones lose.
 const MAX_TOKENS: usize = 128;
@@ -32,7 +34,7 @@ pub(crate) enum Match {
     AnyToken,
     /// All of the tokens.
     AllTokens,
-    /// All of these words, as substrings; on disk a row may slip in that has only their grams.
+    /// All of these words, as substrings; on disk a row may slip in that has only their traces.
     AllWords(Vec<Folded>),
     /// Nothing but the labels.
     Labels,
@@ -72,17 +74,15 @@ impl Query {
             }
             Match::AllWords(words) => {
                 clauses.extend(ranked);
-                let grams = words.iter().flat_map(Folded::required_grams);
-                clauses.extend(grams.map(|gram| {
-                    (Occur::Must, unranked(has(Term::from_field_text(fields.grams, gram))))
-                }));
+                let traces = Folded::traces_of(words).into_iter();
+                clauses.extend(traces.map(|trace| (Occur::Must, unranked(left(trace, fields)))));
             }
             Match::Labels => clauses.extend(ranked),
         }
         let label = |label: &String| has(Term::from_field_text(fields.labels, label));
         for group in &self.labels {
             let group = BooleanQuery::union(group.iter().map(|one| boxed(label(one))).collect());
-            clauses.push((Occur::Must, unranked(group)));
+            clauses.push((Occur::Must, unranked(boxed(group))));
         }
         clauses.extend(self.without.iter().map(|one| (Occur::MustNot, boxed(label(one)))));
         if !changed.is_empty() {
@@ -124,6 +124,16 @@ fn has(term: Term) -> TermQuery {
     TermQuery::new(term, IndexRecordOption::Basic)
 }
 
-fn unranked(query: impl tantivy::query::Query) -> Box<dyn tantivy::query::Query> {
-    boxed(ConstScoreQuery::new(boxed(query), 0.0))
+/// Finds the rows in which a word left this trace.
+fn left(trace: Trace<'_>, fields: &Fields) -> Box<dyn tantivy::query::Query> {
+    let gram = |gram| Term::from_field_text(fields.grams, gram);
+    match trace {
+        Trace::Gram(whole) => boxed(has(gram(whole))),
+        Trace::Beginning(part) => boxed(FuzzyTermQuery::new_prefix(gram(part), 0, true)),
+        Trace::Token(token) => boxed(has(Term::from_field_text(fields.words, token))),
+    }
+}
+
+fn unranked(query: Box<dyn tantivy::query::Query>) -> Box<dyn tantivy::query::Query> {
+    boxed(ConstScoreQuery::new(query, 0.0))
 }

@@ -2,7 +2,7 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager};
 
-use crate::text::{Folded, characters, grams_at, tokens};
+use crate::text::{Folded, characters, gram_at, tokens};
 
 /// Name of the tokenizer for ranking.
 pub(super) const WORDS: &str = "words";
@@ -13,7 +13,7 @@ pub(super) const GRAMS: &str = "grams";
 /// Which grams an index keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grams {
-    /// All of one to three characters, so that substrings are found.
+    /// One at each place, so that substrings are found.
     Substrings,
     /// CJK characters alone, so that a query of one character finds something.
     Characters,
@@ -88,7 +88,7 @@ impl Tokenizer for Substrings {
     type TokenStream<'a> = SubstringStream;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Self::TokenStream<'a> {
-        SubstringStream { token: Token::default(), text: Folded::new(text), start: 0, nth: 0 }
+        SubstringStream { token: Token::default(), text: Folded::new(text), start: 0 }
     }
 }
 
@@ -96,25 +96,22 @@ impl Tokenizer for Substrings {
 struct SubstringStream {
     token: Token,
     text: Folded,
-    /// Where the current grams begin, in bytes.
+    /// Where the next gram begins, in bytes.
     start: usize,
-    /// How many of them were served.
-    nth: usize,
 }
 
 impl TokenStream for SubstringStream {
     fn advance(&mut self) -> bool {
         let text = self.text.as_str();
         while let Some(first) = text[self.start..].chars().next() {
-            if let Some(gram) = grams_at(text, self.start).nth(self.nth) {
-                self.nth += 1;
+            let gram = gram_at(text, self.start);
+            self.start += first.len_utf8();
+            if let Some(gram) = gram {
                 self.token.text.clear();
                 self.token.text.push_str(gram);
                 self.token.position = self.token.position.wrapping_add(1);
                 return true;
             }
-            self.start += first.len_utf8();
-            self.nth = 0;
         }
         false
     }
@@ -144,7 +141,7 @@ mod tests {
     fn serve_what_the_text_functions_say() {
         check(Words, "提取 Tables", &["提取", "tabl"]);
         check(Characters, "提C取", &["提", "取"]);
-        check(Substrings, "A 表格1", &["a", "表", "表格", "表格1", "格", "格1", "1"]);
+        check(Substrings, "Abcd 表格1", &["abc", "bcd", "cd", "d", "表", "格", "1"]);
         check(Substrings, "", &[]);
     }
 }
