@@ -8,7 +8,12 @@ use tantivy::{
     schema::IndexRecordOption,
 };
 
-use super::{Frequencies, fields::Fields, recent::Entry, statistics::Column};
+use super::{
+    Frequencies,
+    fields::Fields,
+    recent::{Entry, hash},
+    statistics::Column,
+};
 use crate::text::{Folded, Trace};
 
 /// How many different tokens of a query rank; of a longer query the most common ones lose.
@@ -92,27 +97,51 @@ impl Query {
         BooleanQuery::new(clauses)
     }
 
-    /// Tells whether the row at this place in memory matches; `columns` are those of the query's tokens.
-    pub(super) fn matches(&self, at: usize, entry: &Entry, columns: &[Column<'_>]) -> bool {
+    /// Prepares the query for the rows in memory; `columns` are those of its tokens.
+    pub(super) fn in_memory<'a>(&'a self, columns: Vec<Column<'a>>) -> InMemory<'a> {
+        let hashes = |labels: &Vec<String>| labels.iter().map(|label| hash(label)).collect();
+        InMemory {
+            matching: &self.matching,
+            columns,
+            labels: self.labels.iter().map(hashes).collect(),
+            without: hashes(&self.without),
+        }
+    }
+}
+
+/// A query, prepared to be put to many rows in memory.
+pub(super) struct InMemory<'a> {
+    matching: &'a Match,
+    columns: Vec<Column<'a>>,
+    labels: Vec<Vec<u64>>,
+    without: Vec<u64>,
+}
+
+impl InMemory<'_> {
+    /// Returns the score of the row at this place, as it would be on disk; nothing when the row does not match.
+    pub(super) fn score(&self, at: usize, entry: &Entry) -> Option<f32> {
+        self.matches(at, entry).then(|| {
+            let length = entry.length_of_words();
+            self.columns.iter().map(|column| column.score(at, length)).sum()
+        })
+    }
+
+    fn matches(&self, at: usize, entry: &Entry) -> bool {
         // What costs least goes first, since most rows do not match.
         let has_tokens = match self.matching {
-            Match::AnyToken => columns.iter().any(|column| column.is_in(at)),
+            Match::AnyToken => self.columns.iter().any(|column| column.is_in(at)),
             Match::AllTokens => {
-                !columns.is_empty() && columns.iter().all(|column| column.is_in(at))
+                !self.columns.is_empty() && self.columns.iter().all(|column| column.is_in(at))
             }
             Match::AllWords(_) | Match::Labels => true,
         };
         has_tokens
-            && self.has_labels(entry)
+            && self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(*label)))
+            && !self.without.iter().any(|label| entry.has_label(*label))
             && match &self.matching {
                 Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
                 _ => true,
             }
-    }
-
-    fn has_labels(&self, entry: &Entry) -> bool {
-        self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(label)))
-            && !self.without.iter().any(|label| entry.has_label(label))
     }
 }
 

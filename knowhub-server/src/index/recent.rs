@@ -1,7 +1,6 @@
 //! Changes that are not on disk yet: a short list in memory, searched from end to end.
 
 use std::{
-    collections::HashSet,
     hash::{BuildHasher, RandomState},
     sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock},
 };
@@ -12,7 +11,7 @@ use super::{Doc, Update};
 use crate::text::{Folded, tokens};
 
 /// How many rows make a commit due.
-const COMMIT_ROWS: usize = 4_000;
+const COMMIT_ROWS: usize = 2_000;
 
 /// How many rows wait in memory at most.
 ///
@@ -224,7 +223,8 @@ pub(super) struct Entry {
     pub(super) seq: i64,
     pub(super) group: Option<u64>,
     texts: Vec<String>,
-    labels: HashSet<String>,
+    /// By their [`hash`].
+    labels: Vec<u64>,
     bytes: usize,
     /// Made by the first search that looks: the store's writer has better things to do.
     split: OnceLock<Split>,
@@ -256,10 +256,12 @@ impl Sought {
     }
 }
 
-/// Two tokens of one hash are taken for the same; the key, drawn anew in each process, keeps anybody from aiming at that.
-fn hash(token: &str) -> u64 {
+/// Returns what tokens and labels are compared by in memory.
+///
+/// Two of one hash are taken for the same; the key, drawn anew in each process, keeps anybody from aiming at that.
+pub(super) fn hash(text: &str) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    KEY.hash_one(token)
+    KEY.hash_one(text)
 }
 
 impl Entry {
@@ -270,7 +272,7 @@ impl Entry {
             bytes: doc.texts.iter().map(String::len).sum(),
             group: doc.group,
             texts: doc.texts,
-            labels: doc.labels.into_iter().collect(),
+            labels: doc.labels.iter().map(|label| hash(label)).collect(),
             split: OnceLock::new(),
         }
     }
@@ -295,8 +297,8 @@ impl Entry {
         self.split().folded.iter().any(|text| text.contains(word))
     }
 
-    pub(super) fn has_label(&self, label: &str) -> bool {
-        self.labels.contains(label)
+    pub(super) fn has_label(&self, label: u64) -> bool {
+        self.labels.contains(&label)
     }
 
     fn split(&self) -> &Split {

@@ -97,17 +97,14 @@ impl<'a> View<'a> {
     }
 
     /// Returns the rows in memory that match, with the scores they would have on disk, each with its group.
-    fn recent_hits(
-        &self,
-        query: &Query,
-    ) -> Result<impl Iterator<Item = (Option<u64>, Hit)>, Error> {
-        let columns = self.statistics.columns(&query.tokens)?;
+    fn recent_hits<'q>(
+        &'q self,
+        query: &'q Query,
+    ) -> Result<impl Iterator<Item = (Option<u64>, Hit)> + use<'q, 'a>, Error> {
+        let query = query.in_memory(self.statistics.columns(&query.tokens)?);
         let hit = move |(at, entry): (usize, &Arc<Entry>)| {
-            query.matches(at, entry, &columns).then(|| {
-                let length = entry.length_of_words();
-                let score = columns.iter().map(|column| column.score(at, length)).sum();
-                (entry.group, Hit { row: entry.row, seq: entry.seq, score })
-            })
+            let score = query.score(at, entry)?;
+            Some((entry.group, Hit { row: entry.row, seq: entry.seq, score }))
         };
         Ok(self.recent.iter().enumerate().filter_map(hit))
     }

@@ -94,8 +94,8 @@ async fn writes_go_on_while_an_index_cannot_be_written() {
     fs::remove_dir_all(index).unwrap();
     // More than memory has room for.
     let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
-    let answer = hub.send(request.body(Body::from(export_of(8_500))).unwrap()).await;
-    assert_eq!(answer.body["imported"], json!({ "experience": 8_500 }), "{answer:?}");
+    let answer = hub.send(request.body(Body::from(export_of(4_500))).unwrap()).await;
+    assert_eq!(answer.body["imported"], json!({ "experience": 4_500 }), "{answer:?}");
     hub.add_knowledge(json!({ "task": "别的索引" })).await;
     assert_eq!(hub.ids("别的索引").await.len(), 1);
 
@@ -103,7 +103,7 @@ async fn writes_go_on_while_an_index_cannot_be_written() {
     assert_eq!(search.status, 503, "nothing is answered from a part of the rows: {search:?}");
     until(async || hub.get("/readyz").await.status == 503).await;
     let hub = TestHub::start_in(hub.stop().await).await;
-    assert_eq!(hub.names("名字8499").await, ["名字8499"]);
+    assert_eq!(hub.names("名字4499").await, ["名字4499"]);
     hub.stop().await;
 }
 
