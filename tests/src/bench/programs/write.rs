@@ -41,6 +41,10 @@ struct Options {
     #[arg(long, default_value_t = 4)]
     readers: usize,
 
+    /// How many reports a second all connections offer together; as many as they can when absent.
+    #[arg(long)]
+    rate: Option<u32>,
+
     /// How many seconds to measure.
     #[arg(long, default_value_t = 15)]
     seconds: u64,
@@ -111,7 +115,9 @@ async fn measure(
     let end = started + Duration::from_secs(options.seconds);
     let (mut writers, mut readers) = (JoinSet::new(), JoinSet::new());
     for _ in 0..options.writers {
-        writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next)));
+        let period =
+            options.rate.map(|rate| Duration::from_secs(1) * options.writers as u32 / rate);
+        writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next), period));
     }
     for number in 0..options.readers {
         readers.spawn(read_until(end, addr, Arc::clone(corpus), number));
@@ -138,10 +144,16 @@ async fn write_until(
     addr: SocketAddr,
     corpus: Arc<Corpus>,
     next: Arc<AtomicU64>,
+    period: Option<Duration>,
 ) -> Result<Latencies> {
     let mut client = Client::connect(addr).await?;
     let mut latencies = Latencies::default();
+    let mut ticks = period.map(interval);
     while Instant::now() < end {
+        if let Some(ticks) = &mut ticks {
+            // A late one is made up for, so that the rate holds.
+            ticks.tick().await;
+        }
         let index = next.fetch_add(1, Ordering::Relaxed);
         let started = Instant::now();
         report(&mut client, &corpus, index).await?;
