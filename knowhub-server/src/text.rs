@@ -8,4 +8,4 @@ mod tokens;
 
 pub(crate) use folded::{Folded, Trace, gram_at};
 pub(crate) use question::{content_tokens, is_scaffolding};
-pub(crate) use tokens::{characters, is_cjk, tokens};
+pub(crate) use tokens::{characters, is_cjk, is_plain, tokens, unchanged_part};

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{Doc, Update};
-use crate::text::{Folded, tokens};
+use crate::text::{Folded, is_plain, tokens, unchanged_part};
 
 /// How many rows make a commit due.
 const COMMIT_ROWS: usize = 2_000;
@@ -223,25 +223,27 @@ pub(super) struct Entry {
     pub(super) seq: i64,
     pub(super) group: Option<u64>,
     texts: Vec<String>,
+    is_plain: bool,
     /// By their [`hash`].
     labels: Vec<u64>,
     bytes: usize,
     /// Made by the first search that looks: the store's writer has better things to do.
+    folded: OnceLock<Vec<Folded>>,
+    /// Made only for a row that may have a token of the search, since it takes long.
     split: OnceLock<Split>,
 }
 
-/// A row's texts, split and folded.
+/// A row's texts, split.
 struct Split {
     /// How often each token stands there, by [`hash`], in that order.
     counts: Vec<(u64, u32)>,
     length_of_words: u32,
-    folded: Vec<Folded>,
 }
 
 /// A token, prepared to be looked up in many rows.
 pub(super) enum Sought {
-    /// A word or a bigram, by its hash.
-    Token(u64),
+    /// A word or a bigram, by its hash, and what stands in every plain text that has it.
+    Token(u64, Option<Folded>),
     /// A single CJK character.
     Character(Folded),
 }
@@ -251,7 +253,7 @@ impl Sought {
         if super::fields::is_character(token) {
             Self::Character(Folded::new(token))
         } else {
-            Self::Token(hash(token))
+            Self::Token(hash(token), unchanged_part(token).map(Folded::new))
         }
     }
 }
@@ -271,8 +273,10 @@ impl Entry {
             seq: doc.seq,
             bytes: doc.texts.iter().map(String::len).sum(),
             group: doc.group,
+            is_plain: doc.texts.iter().all(|text| is_plain(text)),
             texts: doc.texts,
             labels: doc.labels.iter().map(|label| hash(label)).collect(),
+            folded: OnceLock::new(),
             split: OnceLock::new(),
         }
     }
@@ -284,17 +288,21 @@ impl Entry {
 
     /// Returns how often a token stands in the row; for a single CJK character, whether it does.
     pub(super) fn count(&self, token: &Sought) -> u32 {
-        let counts = &self.split().counts;
         match token {
             Sought::Character(character) => u32::from(self.contains(character)),
-            Sought::Token(hash) => {
-                counts.binary_search_by_key(hash, |(hash, _)| *hash).map_or(0, |at| counts[at].1)
+            Sought::Token(_, Some(part)) if self.is_plain && !self.contains(part) => 0,
+            Sought::Token(hash, _) => {
+                let counts = &self.split().counts;
+                let at = counts.binary_search_by_key(hash, |(hash, _)| *hash);
+                at.map_or(0, |at| counts[at].1)
             }
         }
     }
 
     pub(super) fn contains(&self, word: &Folded) -> bool {
-        self.split().folded.iter().any(|text| text.contains(word))
+        let folded =
+            self.folded.get_or_init(|| self.texts.iter().map(|text| Folded::new(text)).collect());
+        folded.iter().any(|text| text.contains(word))
     }
 
     pub(super) fn has_label(&self, label: u64) -> bool {
@@ -317,8 +325,7 @@ impl Split {
             kept.1 += u32::from(is_same) * next.1;
             is_same
         });
-        let folded = texts.iter().map(|text| Folded::new(text)).collect();
-        Self { counts, length_of_words, folded }
+        Self { counts, length_of_words }
     }
 }
 

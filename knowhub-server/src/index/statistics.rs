@@ -30,6 +30,9 @@ impl Frequencies {
     }
 }
 
+/// From so many rows on disk on, their mean length is taken for that of the rows in memory, which saves splitting those.
+const MANY_ROWS: u64 = 1_000;
+
 /// What BM25 must know of the whole index, counted once for all queries of one search.
 pub(super) struct Statistics<'a> {
     searcher: Searcher,
@@ -68,11 +71,12 @@ impl<'a> Statistics<'a> {
         }
         let recent_rows = recent.len() as u64;
         let rows = searcher.total_num_docs()? + recent_rows;
+        let recent_words = recent_words(&searcher, fields, recent)?;
         Ok(Self {
             searcher,
             fields,
             recent_counts,
-            recent_words: recent.iter().map(|entry| u64::from(entry.length_of_words())).sum(),
+            recent_words,
             frequencies: Frequencies { rows, of_tokens },
             of_terms,
         })
@@ -114,6 +118,19 @@ impl Bm25StatisticsProvider for Statistics<'_> {
             None => self.searcher.doc_freq(term),
         }
     }
+}
+
+/// Returns how many words the rows in memory have, or would have if they were like those on disk.
+fn recent_words(
+    searcher: &Searcher,
+    fields: &Fields,
+    recent: &[Arc<Entry>],
+) -> tantivy::Result<u64> {
+    let rows = searcher.total_num_docs()?;
+    if rows < MANY_ROWS {
+        return Ok(recent.iter().map(|entry| u64::from(entry.length_of_words())).sum());
+    }
+    Ok(recent.len() as u64 * searcher.total_num_tokens(fields.words)? / rows)
 }
 
 /// One token in the rows in memory.

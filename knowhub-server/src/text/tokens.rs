@@ -6,6 +6,9 @@ use unicode_normalization::UnicodeNormalization;
 /// The longest indexed word, in characters; what a longer one (base64, a hash) says after that is not found by rank.
 const MAX_WORD_CHARS: usize = 64;
 
+/// How many letters at its end a stem may have that its word has not: `ability` becomes `abl`, `dying` becomes `die`.
+const MAX_STEM_CHANGE: usize = 2;
+
 /// Splits text into tokens: lower-cased, NFKC, English lightly stemmed, CJK runs as overlapping bigrams.
 ///
 /// A CJK run of one character is a token as it is, so `C盘` becomes `c` and `盘`.
@@ -30,6 +33,32 @@ pub(crate) fn tokens(text: &str) -> Vec<String> {
 /// Returns each CJK character of the text, for queries of one character.
 pub(crate) fn characters(text: &str) -> impl Iterator<Item = char> {
     text.nfkc().filter(|c| is_cjk(*c))
+}
+
+/// Returns a part of a token that stands in every [plain](is_plain) text that has the token, apart from the case of letters.
+///
+/// None where what the text had cannot be told.
+pub(crate) fn unchanged_part(token: &str) -> Option<&str> {
+    if token.chars().all(is_cjk) {
+        return Some(token);
+    }
+    if !token.is_ascii() {
+        return None;
+    }
+    let is_stem = token.bytes().all(|b| b.is_ascii_lowercase());
+    let changed = if is_stem { MAX_STEM_CHANGE } else { 0 };
+    token.get(..token.len().saturating_sub(changed).max(1))
+}
+
+/// Tells whether [`tokens`] takes all letters of a text as they are, apart from case; true for most English and Chinese.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| {
+        matches!(c,
+            '\0'..='\x7f' | '\u{2010}'..='\u{2027}'            // dashes, quotes, ellipses
+            | '\u{3000}'..='\u{3029}'                          // Chinese punctuation
+            | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' // Han
+            | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}') // punctuation of full width
+    })
 }
 
 /// Tells whether a character belongs to a script that writes words without spaces between them.
@@ -122,7 +151,47 @@ mod tests {
         check(&"é".repeat(70), &[&"é".repeat(64)]);
     }
 
+    #[test]
+    fn a_part_of_a_token_is_as_the_text_had_it() {
+        assert_eq!(unchanged_part("extract"), Some("extra"));
+        assert_eq!(unchanged_part("c"), Some("c"));
+        assert_eq!(unchanged_part("http2"), Some("http2"));
+        assert_eq!(unchanged_part("表格"), Some("表格"));
+        assert_eq!(unchanged_part("naïve"), None);
+        for plain in ["Tables, “quickly”—see §".trim_end_matches(" §"), "提取表格，然后（再）看！"]
+        {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in ["Ｆｕｌｌ", "ﬁt", "ｶﾞ", "㍿", "é", "½"] {
+            assert!(!is_plain(other), "{other}");
+        }
+    }
+
+    /// English words and what only looks like them, so that every rule of the stemmer has its turn.
+    const WORDS: &str = "(([a-z]{0,4}|sk|d|l|t|id|gent|ugl|earl|onl|singl|abl|hop|ag|gener|arsen|comm)\
+        (ational|tional|enci|anci|izer|ization|ation|ator|alism|aliti|alli|fulness|ousli|ousness|iveness|\
+        iviti|biliti|bility|bli|ogi|fulli|lessli|entli|icate|iciti|ical|ative|alize|ement|ment|ence|able|\
+        ies|ied|ying|ing|ingly|ed|edly|eed|eedly|sses|ss|s|y|ly|e|l|ion|es)?( |，|表格|1|_)?){1,6}";
+
     proptest! {
+        #[test]
+        fn every_token_leaves_its_unchanged_part(text in WORDS) {
+            prop_assert!(is_plain(&text));
+            let lower = text.to_ascii_lowercase();
+            for token in tokens(&text) {
+                let part = unchanged_part(&token).unwrap();
+                prop_assert!(lower.contains(part), "{part:?} of {token:?}");
+            }
+        }
+
+        #[test]
+        fn a_plain_text_leaves_the_parts_of_its_tokens(text: String) {
+            let lower = text.to_ascii_lowercase();
+            for token in tokens(&text).iter().filter(|_| is_plain(&text)) {
+                prop_assert!(unchanged_part(token).is_none_or(|part| lower.contains(part)));
+            }
+        }
+
         #[test]
         fn never_panics_and_never_returns_an_empty_token(text: String) {
             prop_assert!(tokens(&text).iter().all(|token| !token.is_empty()));
