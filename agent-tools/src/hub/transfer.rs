@@ -119,7 +119,7 @@ mod tests {
         let (taken, pieces_taken) = watch::channel(());
         let sending = async move {
             for _ in 0..5 {
-                sleep(Duration::from_secs(50)).await;
+                tokio::time::advance(Duration::from_secs(50)).await;
                 taken.send_replace(());
             }
             // All is sent.
