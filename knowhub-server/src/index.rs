@@ -7,6 +7,7 @@
 
 mod disk;
 mod doc;
+mod entry;
 mod fields;
 mod grouped;
 mod query;

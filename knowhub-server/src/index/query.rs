@@ -10,8 +10,8 @@ use tantivy::{
 
 use super::{
     Frequencies,
+    entry::{Entry, hash},
     fields::Fields,
-    recent::{Entry, hash},
     statistics::Column,
 };
 use crate::text::{Folded, Trace};

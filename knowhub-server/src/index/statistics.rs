@@ -11,8 +11,8 @@ use tantivy::{
 
 use super::{
     Error,
+    entry::{Entry, Sought},
     fields::{Fields, is_character},
-    recent::{Entry, Sought},
 };
 
 /// In how many rows tokens stand.

@@ -12,9 +12,10 @@ use tantivy::{
 
 use super::{
     Committed, Error, Frequencies, Hit, Query,
+    entry::Entry,
     fields::{self, Fields},
     grouped::BestOfGroups,
-    recent::{Entry, Newest},
+    recent::Newest,
     statistics::Statistics,
 };
 
