@@ -48,10 +48,17 @@ impl Export {
             let (manifest, _) = receive(download, &mut io::stdout().lock(), "stdout").await?;
             return Ok(telling(&manifest.left_out, Outcome::nothing()));
         }
-        if self.file.exists() && !self.force {
-            let name = self.file.display();
-            return Err(Failure::input(anyhow!("{name} is there already"))
-                .hinting("name another file, or pass --force to replace it"));
+        let name = self.file.display();
+        match fs::symlink_metadata(&self.file) {
+            Ok(there) if !there.is_file() => {
+                let error = anyhow!("{name} is a device, a link or the like, and no file");
+                return Err(Failure::input(error).hinting("name another file, or `-` for stdout"));
+            }
+            Ok(_) if !self.force => {
+                return Err(Failure::input(anyhow!("{name} is there already"))
+                    .hinting("name another file, or pass --force to replace it"));
+            }
+            _ => {}
         }
         let download = context.hub.export().await?;
         let unfinished = Unfinished::create(&self.file)?;

@@ -119,6 +119,13 @@ async fn an_export_appears_when_it_is_whole() {
     let piped = knowhub(&hub.api, &relay, &["export", "-"]).await;
     assert_eq!(text(&piped.stdout), whole());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/nowhere", &link).unwrap();
+    let refused = knowhub(&hub.api, &relay, &["export", link.to_str().unwrap(), "--force"]).await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("no file"), "{refused:?}");
+    assert!(link.is_symlink());
 }
 
 #[tokio::test]

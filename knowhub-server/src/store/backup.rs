@@ -38,6 +38,12 @@ pub enum BackupError {
         /// The wanted name.
         path: PathBuf,
     },
+    /// What has the wanted name is no file that could be replaced.
+    #[error("{} is a device, a link or the like, and no file; name another file", path.display())]
+    NoFile {
+        /// The wanted name.
+        path: PathBuf,
+    },
     /// A hub uses the file that would be replaced.
     #[error("a hub is using {}; stop it, or name another file", path.display())]
     InUse {
@@ -93,8 +99,10 @@ pub(crate) fn copy(
             return Err(BackupError::Itself { path: path.to_owned() });
         }
     }
-    if to.exists() && !replace {
-        return Err(BackupError::Exists { path: to.to_owned() });
+    match fs::symlink_metadata(to) {
+        Ok(there) if !there.is_file() => return Err(BackupError::NoFile { path: to.to_owned() }),
+        Ok(_) if !replace => return Err(BackupError::Exists { path: to.to_owned() }),
+        _ => {}
     }
     let _lock = lock(to)?;
     remove_unfinished(&unfinished).map_err(unwritable)?;

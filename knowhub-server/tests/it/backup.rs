@@ -69,6 +69,14 @@ async fn a_backup_never_takes_the_place_of_a_store_in_use() {
         let refused = back_up(&hub.config(), target, true).unwrap_err();
         assert!(matches!(refused, BackupError::Itself { .. }), "{refused}");
     }
+    let link = store.with_file_name("elsewhere.db");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let socket = store.with_file_name("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for target in [&link, &socket] {
+        let refused = back_up(&hub.config(), target, true).unwrap_err();
+        assert!(matches!(refused, BackupError::NoFile { .. }), "{refused}");
+    }
     let other = TestHub::start().await;
     let refused = back_up(&hub.config(), &other.config().knowhub_db, true).unwrap_err();
     assert!(matches!(refused, BackupError::InUse { .. }), "{refused}");
