@@ -101,6 +101,11 @@ impl Vault {
         Ok(Self { keys })
     }
 
+    /// Tells whether an org has a key.
+    pub(crate) fn knows(&self, org: &str) -> bool {
+        !self.keys.of(org).is_empty()
+    }
+
     /// Tells whether `shown` allows to see, change and delete the secret of `id`.
     pub(crate) fn authorize(
         &self,

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use protocol::{
     Timestamp,
-    hub::{Reseal, Resealed},
+    hub::{FieldFault, Reseal, Resealed},
 };
 
 use super::{
@@ -33,8 +33,14 @@ pub(super) async fn reseal_secrets(
     {
         return Ok(Answered(Written { answer, replayed: true }));
     }
-    let done = reseal::reseal(&handles.store, &handles.vault, order.org).await?;
+    let done = reseal::reseal(&handles.store, &handles.vault, order.org.clone()).await?;
     let Resealed { resealed, unchanged, failed, .. } = done;
+    if let Some(org) = order.org.filter(|org| !handles.vault.knows(org))
+        && resealed + unchanged + failed == 0
+    {
+        let message = format!("`{org}` has neither a key in ORG_KEYS nor a secret");
+        return Err(Error::Invalid(FieldFault::new("org", message)));
+    }
     tracing::info!(resealed, unchanged, failed, "secrets sealed anew");
     Ok(Answered(handles.store.insert_answer(request, done, now).await?))
 }

@@ -265,7 +265,8 @@ async fn keys_are_changed_without_losing_a_secret() {
 
     let tag = read(&hub, None).await.headers["etag"].clone();
     let elsewhere = hub.post("/api/reseal", &json!({ "org": "acm" })).await;
-    assert_eq!(elsewhere.body["resealed"], 0, "{elsewhere:?}");
+    assert_eq!(elsewhere.status, StatusCode::UNPROCESSABLE_ENTITY, "a typing error: {elsewhere:?}");
+    assert_eq!(elsewhere.body["error"]["field"], "org", "{elsewhere:?}");
     let key = [("idempotency-key", "k")];
     let first = hub.post_with("/api/reseal", &json!({}), &key).await;
     let expected =
