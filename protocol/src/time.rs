@@ -24,8 +24,9 @@ impl Timestamp {
     ///
     /// What lies outside the years -9999 to 9999 becomes the nearest representable time.
     pub fn from_millis(millis: i64) -> Self {
-        let bound = if millis < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
-        Self::truncated(jiff::Timestamp::from_millisecond(millis).unwrap_or(bound))
+        let nearest = if millis < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        let time = jiff::Timestamp::from_millisecond(millis);
+        Self(time.or_else(|_| jiff::Timestamp::from_second(nearest.as_second())).unwrap_or(nearest))
     }
 
     /// Returns the milliseconds since the Unix epoch, the form in which stores keep a time.
@@ -74,7 +75,13 @@ impl FromStr for Timestamp {
     type Err = TimestampFault;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(Self::truncated).map_err(|_| TimestampFault(text.to_owned()))
+        let time = text.parse().map(Self::truncated).or_else(|err: jiff::Error| {
+            // The last hours of the calendar are valid and mean never, but cannot be represented in every zone.
+            let year_before = text.strip_prefix("9999-12-3").map(|rest| format!("9998-12-3{rest}"));
+            let is_time = year_before.is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok());
+            if is_time { Ok(Self::from_millis(i64::MAX)) } else { Err(err) }
+        });
+        time.map_err(|_| TimestampFault(text.to_owned()))
     }
 }
 
@@ -103,6 +110,18 @@ mod tests {
         assert_eq!(time.date_and_time_digits(), ("20260320".into(), "100000".into()));
         assert_eq!(time.after(Duration::from_millis(900)).since(time), Duration::from_millis(900));
         assert_eq!(time.since(time.after(Duration::from_secs(1))), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_end_of_the_calendar_is_a_time() {
+        let last = Timestamp::from_millis(i64::MAX);
+        for text in ["9999-12-31T23:59:59Z", "9999-12-31T00:00:00-02:00", "9999-12-30T23:00:00Z"] {
+            assert_eq!(text.parse(), Ok(last), "{text}");
+        }
+        assert_eq!(last.to_string().parse(), Ok(last));
+        for text in ["9999-12-32T00:00:00Z", "9999-12-31T24:59:59Z", "9999-12-31"] {
+            assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
     }
 
     #[test]
