@@ -157,11 +157,20 @@ impl<T: FromParams, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     }
 }
 
-/// The key under which a client may send the same write again, if it sent one, and the path and method it holds for.
-pub(super) struct IdempotencyKey(Option<(String, String)>);
+/// The key under which a client may send the same write again, if it sent one.
+pub(super) struct IdempotencyKey(Option<Repeatable>);
+
+/// A request that may be sent again under a key.
+struct Repeatable {
+    key: String,
+    /// The path and method that the key holds for.
+    route: String,
+    /// What the query says; part of what is sent, as the body is.
+    query: String,
+}
 
 impl IdempotencyKey {
-    /// Returns what makes a request the same: who sends it, its route, its key, and what its body says.
+    /// Returns what makes a request the same: who sends it, its route, its key, and what its query and body say.
     ///
     /// For whom it is sent does not count: on a hub without tokens, an upload that a contact sends itself says the
     /// same as what the librarian made of it.
@@ -170,7 +179,7 @@ impl IdempotencyKey {
         by: &Principal,
         body: &impl Serialize,
     ) -> Option<IdempotentRequest> {
-        let (key, route) = self.0?;
+        let Self(Some(Repeatable { key, route, query })) = self else { return None };
         let mut body =
             serde_json::to_value(body).expect("what was read from JSON can be written as JSON");
         if let Some(fields) = body.as_object_mut() {
@@ -178,6 +187,7 @@ impl IdempotencyKey {
         }
         // Hashed as it is written, so that no text of it, which may hold a secret, stays in memory.
         let mut body_hash = Hashed::default();
+        body_hash.0.update(query);
         serde_json::to_writer(&mut body_hash, &body).expect("a hash takes everything");
         wipe_secret(&mut body);
         let scope = format!("{route} {}", by.name);
@@ -214,7 +224,11 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
                 // However an id in the path is escaped, it is the same id.
                 let path = parts.uri.path();
                 let path = unescape(path).unwrap_or_else(|| path.to_owned());
-                Ok(Self(Some((key.to_owned(), format!("{path} {}", parts.method)))))
+                Ok(Self(Some(Repeatable {
+                    key: key.to_owned(),
+                    route: format!("{path} {}", parts.method),
+                    query: parts.uri.query().unwrap_or_default().to_owned(),
+                })))
             }
             _ => Err(Error::Invalid(FieldFault::new(
                 IDEMPOTENCY_KEY.as_str(),
