@@ -1,13 +1,14 @@
 //! What looks like a secret in text that everybody may read.
 //!
-//! Finds what [`redact_secret`] knows, and what [`labels`] adds for Chinese notes.
+//! Finds what [`redact_secret`] knows, what [`labels`] adds for Chinese notes, and what [`formats`] adds beside.
 //! A text without anything that looks like a secret may still hold one; this catches accidents, not intent.
 
+mod formats;
 mod labels;
 
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
-use protocol::hub::PlainTexts;
+use protocol::hub::{FieldFault, PlainTexts};
 use redact_secret::{BuiltInRegistry, DefaultPolicy};
 
 /// The shortest run of visible ASCII that is looked at, in bytes; shorter secrets pass.
@@ -28,7 +29,7 @@ pub(crate) struct Finding {
 /// A likely secret in a field of a body; never holds the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LikelySecret {
-    /// The field, as a path such as `tags.project`.
+    /// The field, as a path such as `tags.project`; ends before a key that is the likely secret itself.
     pub(crate) field: String,
     /// What it looks like.
     pub(crate) kind: String,
@@ -60,9 +61,33 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
 /// Returns the first field that holds a likely secret.
 pub(crate) fn find_in(texts: &PlainTexts<'_>) -> Option<LikelySecret> {
     texts.iter().find_map(|(field, text)| {
-        let Finding { kind, .. } = find(text)?;
-        Some(LikelySecret { field: field.to_owned(), kind })
+        let Finding { kind, .. } = find(text).or_else(|| find_named(field, text))?;
+        Some(LikelySecret { field: shown_part(field).to_owned(), kind })
     })
+}
+
+/// Returns a fault as it may be told: what looks like a secret is taken out of its field and its reason.
+pub(crate) fn shown(fault: &FieldFault) -> FieldFault {
+    FieldFault::new(shown_part(&fault.field), redact(&fault.reason))
+}
+
+/// Judges a text with the name of its field, as if both stood in one line: `password: …`.
+///
+/// What follows such a name in a line is seldom one word of prose; a field often holds one: `"password": "required"`.
+fn find_named(field: &str, text: &str) -> Option<Finding> {
+    let name = field.rsplit('.').next()?.split('[').next()?;
+    // In prose a token is many things; a field of this name holds one.
+    let name = if name.eq_ignore_ascii_case("token") { "access_token" } else { name };
+    let line = format!("{name}: {}", text.trim().lines().next()?);
+    find(&line).filter(|found| labels::is_mixed(&line[found.range.clone()]))
+}
+
+/// Returns the part of a path that stands before a key that looks like a secret: all of it, as a rule.
+fn shown_part(path: &str) -> &str {
+    match find(path) {
+        None => path,
+        Some(found) => path[..found.range.start].rsplit_once('.').map_or("", |(parent, _)| parent),
+    }
 }
 
 /// Returns all likely secrets in a text, by their place.
@@ -83,6 +108,7 @@ fn find_all(text: &str) -> Vec<Finding> {
     });
     let mut findings: Vec<_> = known
         .chain(labels::find_all(text))
+        .chain(formats::find_all(text))
         .filter(|finding| !is_placeholder(&text[finding.range.clone()]))
         .collect();
     findings.sort_by_key(|finding| finding.range.start);
@@ -101,7 +127,7 @@ fn has_long_run(text: &str) -> bool {
 fn is_placeholder(value: &str) -> bool {
     const WORDS: [&str; 6] = ["pass", "passwd", "password", "pwd", "secret", "token"];
     let (mut repeated, mut other) = (0, 0);
-    for part in value.split(['_', '-']) {
+    for part in value.split(['_', '-', '/']) {
         let is_repeated = part.len() >= 4 && part.bytes().all(|b| b == part.as_bytes()[0]);
         let is_number = part.bytes().all(|b| b.is_ascii_digit());
         match (is_repeated, is_number) {

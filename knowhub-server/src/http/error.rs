@@ -10,7 +10,9 @@ use service::logging::chain;
 
 use super::extract::MAX_BODY_BYTES;
 use crate::{
-    access, import, index, knowledge, resource, search, secrets::LikelySecret, store, vault,
+    access, import, index, knowledge, resource, search,
+    secrets::{self, LikelySecret},
+    store, vault,
 };
 
 /// Why a request is not answered as it wished.
@@ -160,7 +162,11 @@ impl Error {
         if code == ErrorCode::Internal {
             return "a fault of the hub's own; its log tells more under this x-request-id".into();
         }
-        self.to_string()
+        match self {
+            // A fault may quote what was sent, and name a key that the sender chose.
+            Self::Invalid(fault) => secrets::shown(fault).to_string(),
+            _ => self.to_string(),
+        }
     }
 }
 
@@ -208,7 +214,7 @@ impl IntoResponse for Error {
             _ => {}
         }
         let field = match &self {
-            Self::Invalid(fault) if !fault.field.is_empty() => Some(fault.field.clone()),
+            Self::Invalid(fault) => Some(secrets::shown(fault).field).filter(|it| !it.is_empty()),
             Self::LikelySecret(found) => Some(found.field.clone()),
             Self::NoSealingKey(_) => Some("secure_body".to_owned()),
             Self::NotShown(vault::ShowError::Refused(_))

@@ -18,6 +18,7 @@ use super::{
     admission::{likely_secret, settle},
     scratch::Scratch,
 };
+use crate::secrets;
 
 /// How many records are stored in one transaction; between two of them other writers have their turn.
 const RECORDS_AT_ONCE: usize = 256;
@@ -118,7 +119,7 @@ impl Checked {
         };
         let mut record = match Line::parse(line) {
             Ok(record) => record,
-            Err(fault) => return batch.rejected.push(finding(fault)),
+            Err(fault) => return batch.rejected.push(finding(secrets::shown(&fault))),
         };
         let Some(kind) = record.kind().map(protocol::export::Kind::as_str) else {
             let fault = FieldFault::new("", "a manifest stands at the end alone");

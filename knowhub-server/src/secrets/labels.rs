@@ -38,6 +38,6 @@ fn is_part_of_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"'`,;<>(){}[]".contains(&byte)
 }
 
-fn is_mixed(value: &str) -> bool {
+pub(super) fn is_mixed(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
 }

@@ -1,5 +1,7 @@
 //! What is taken for a secret, and what is not.
 
+use serde_json::json;
+
 use super::*;
 
 /// Made-up secrets are put together here, so that no scanner takes this file for a leak.
@@ -73,6 +75,92 @@ fn secrets_are_found_by_what_they_are_called() {
 }
 
 #[test]
+fn formats_that_the_library_does_not_know_or_only_in_full_are_found() {
+    for (prefix, secret, kind) in [
+        ("sk-", "0123456789abcdef".repeat(2), "model provider key"),
+        ("sk-", made_up(48), "vendor prefixed credential"),
+        ("AccountKey=", format!("{}+/{}==", made_up(44), made_up(40)), "azure account key"),
+        ("pypi-AgEI", format!("cHlwaS5vcmc_{}", made_up(30)), "pypi api token"),
+        (
+            "https://hooks.slack.com/services/",
+            format!("T01ABCDEF2G/B03HIJKLM4N/{}", made_up(24)),
+            "slack webhook",
+        ),
+    ] {
+        check(&format!("{prefix}{secret}"), kind);
+        check(&format!("用 `{prefix}{secret}` 就行。"), kind);
+    }
+}
+
+#[test]
+fn private_keys_are_found_whole_or_cut_off() {
+    let body = made_up(64);
+    for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+    {
+        let head = format!("-----BEGIN {label}-----");
+        check(&format!("{head}\n{body}"), "private key");
+        check(&format!("my key:\n{head}\nVersion: GnuPG v2\n\n{body}\n{body}"), "private key");
+        check(&format!("KEY=\"{head}\\n{body}\\n\""), "private key");
+        check(&format!("{head}\r\n{body}\r\n-----END {label}-----"), "private key");
+    }
+    let head = "-----BEGIN PGP PRIVATE KEY BLOCK-----";
+    let text = format!("{head}\n\n{body}\n-----END PGP PRIVATE KEY BLOCK-----\nand more");
+    assert_eq!(redact(&text), "[REDACTED]\nand more");
+}
+
+#[test]
+fn a_value_is_judged_with_the_name_of_its_field() {
+    let value = json!("f8d3Kx92mZpQ7vLw4TnB");
+    for name in ["password", "passwd", "api_key", "apiKey", "secret", "token", "client_secret"] {
+        for (body, field) in [
+            (json!({ name: value }), format!("metadata.{name}")),
+            (json!({ "db": { name: value } }), format!("metadata.db.{name}")),
+            (json!({ "a": { name: ["", value] } }), format!("metadata.a.{name}[1]")),
+        ] {
+            let found = find_in(&PlainTexts::default().json("metadata", &body));
+            let found = found.unwrap_or_else(|| panic!("not found: {body}"));
+            assert_eq!(found.field, field);
+            assert_eq!(found.kind, "contextual secret");
+        }
+    }
+    let tags = [("password".to_owned(), "f8d3Kx92mZpQ7vLw4TnB".to_owned())].into();
+    assert!(find_in(&PlainTexts::default().map("tags", &tags)).is_some());
+    for body in [
+        json!({ "token_count": 5, "language": "python", "version": "1.2.3-beta.4" }),
+        json!({ "password": "<your password>", "api_key": "YOUR_API_KEY", "token": "" }),
+        json!({ "password": "see the vault", "secret": "none", "token": "Bearer" }),
+        json!({ "password": "required", "token": "next_page", "secret": "${DB_PASSWORD}" }),
+        json!({ "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }),
+        json!({ "commit": "83d9cd684c87d95d656c1458ef04895a7f1cbd8e", "key": "F-key 12" }),
+        json!({ "id": "550e8400-e29b-41d4-a716-446655440000", "token_type": "Bearer" }),
+        json!({ "secret": "The secret is to call find_tables() twice; then it works." }),
+    ] {
+        assert_eq!(find_in(&PlainTexts::default().json("metadata", &body)), None, "{body}");
+    }
+}
+
+#[test]
+fn a_key_that_is_the_secret_is_told_nowhere() {
+    let key = format!("ghp_{}", made_up(36));
+    for body in [json!({ &key: "x" }), json!({ format!("my {key}"): { "a": "x" } })] {
+        let found = find_in(&PlainTexts::default().json("metadata", &body)).unwrap();
+        assert_eq!(found.field, "metadata");
+    }
+    let inner = json!({ "a": [{ &key: 1 }] });
+    assert_eq!(
+        find_in(&PlainTexts::default().json("metadata", &inner)).unwrap().field,
+        "metadata.a[0]"
+    );
+
+    let fault = FieldFault::new(format!("tags.{key}"), format!("not a number: {key}"));
+    assert_eq!(shown(&fault), FieldFault::new("tags", "not a number: [REDACTED]"));
+    let fault = FieldFault::new(key, "unknown");
+    assert_eq!(shown(&fault).to_string(), "unknown");
+    let fault = FieldFault::new("tags.project", "must be text");
+    assert_eq!(shown(&fault), fault);
+}
+
+#[test]
 fn what_is_no_secret_passes() {
     for text in [
         "",
@@ -101,6 +189,21 @@ fn what_is_no_secret_passes() {
         "git@github.com:a/b.git, user@example.com, http://127.0.0.1:8000",
         "page.find_tables(strategy=\"lines_strict\")",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END CERTIFICATE-----",
+        "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQINBF9xYZ0BEADabc123def456\n",
+        "a file that begins with -----BEGIN OPENSSH PRIVATE KEY----- needs mode 0600",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\n...\n-----END PGP PRIVATE KEY BLOCK-----",
+        "-----BEGIN PRIVATE KEY-----\n<your key>\n-----END PRIVATE KEY-----",
+        "use sk-… as the key, or sk-your-own-key-of-the-provider-goes-here",
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "risk-0123456789abcdef0123456789abcdef, sk-learn, sk-1234",
+        "AccountName=app;AccountKey=<key>, AccountKey=$KEY",
+        "pypi-AgEI…, pypi-server, https://pypi.org/project/redis",
+        "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+        "https://hooks.slack.com/services/T…/B…/…",
+        "password: <your password>",
+        "API_KEY=your_api_key",
+        "token: see above",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg",
     ] {
         assert_eq!(find(text), None, "{text}");
@@ -135,4 +238,12 @@ fn a_field_is_named_and_its_secret_is_not() {
     let found = find_in(&texts).unwrap();
     assert_eq!(found.field, "tips");
     assert!(!format!("{found:?}").contains(&key));
+}
+
+#[test]
+fn a_text_of_beginnings_is_read_once() {
+    for piece in ["-----BEGIN PRIVATE KEY-----", "AccountKey=", "pypi-AgEI", "sk-a", "AccountKey"] {
+        let text = piece.repeat(1024 * 1024 / piece.len());
+        assert_eq!(formats::find_all(&text), [], "{piece}");
+    }
 }

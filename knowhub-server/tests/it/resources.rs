@@ -288,11 +288,21 @@ async fn likely_secrets_are_refused_in_plain_fields() {
     for (body, field) in [
         (json!({ "id": "a", "body": format!("aws_access_key_id = {key}") }), "body"),
         (json!({ "id": "a", "metadata": { "note": key } }), "metadata.note"),
+        (json!({ "id": "a", "metadata": { key: "x" } }), "metadata"),
+        (json!({ "id": "a", "metadata": { "a": { key: 1 } } }), "metadata.a"),
+        (
+            json!({ "id": "a", "metadata": { "password": "f8d3Kx92mZpQ7vLw4TnB" } }),
+            "metadata.password",
+        ),
     ] {
         let answer = hub.post("/api/resource", &body).await;
         assert_eq!(answer.body["error"]["code"], "likely_secret", "{answer:?}");
         assert_eq!(answer.body["error"]["field"], field);
         assert!(!answer.body.to_string().contains(key));
     }
+    let typo = json!({ "task": "t", "content": "c", "tags": { key: 5 } });
+    let answer = hub.post("/api/knowledge", &typo).await;
+    assert_eq!(answer.body["error"]["field"], "tags", "{answer:?}");
+    assert!(!answer.body.to_string().contains(key));
     hub.stop().await;
 }

@@ -44,11 +44,11 @@ impl Metadata {
         }
     }
 
-    /// Returns all texts in it and its keys, by key.
+    /// Returns all texts in it by their keys, and the keys themselves, which no field names.
     pub fn plain_texts(&self) -> PlainTexts<'_> {
-        self.0.iter().fold(PlainTexts::default(), |texts, (key, value)| {
-            texts.text(key.clone(), key).json(key, value)
-        })
+        self.0
+            .iter()
+            .fold(PlainTexts::default(), |texts, (key, value)| texts.text("", key).json(key, value))
     }
 
     /// Checks times and bounds, [`MAX_JSON_DEPTH`](super::MAX_JSON_DEPTH) among them.

@@ -73,11 +73,12 @@ impl<'a> PlainTexts<'a> {
         }
     }
 
-    /// Adds the texts of a part that stands under `field`.
+    /// Adds the texts of a part that stands under `field`; those without a field of their own become its text.
     #[must_use]
     pub fn within(mut self, field: &str, part: Self) -> Self {
         for (inner, text) in part.0 {
-            self = self.text(format!("{field}.{inner}"), text);
+            let path = if inner.is_empty() { field.to_owned() } else { format!("{field}.{inner}") };
+            self = self.text(path, text);
         }
         self
     }
@@ -111,7 +112,7 @@ mod tests {
             .list("l", &list)
             .map("m", &map)
             .json("j", &value)
-            .within("w", PlainTexts::default().text("t", "in"));
+            .within("w", PlainTexts::default().text("", "name").text("t", "in"));
         let texts: Vec<_> = texts.iter().collect();
         assert_eq!(
             texts,
@@ -123,6 +124,7 @@ mod tests {
                 ("j", "x"),
                 ("j.x[0]", "y"),
                 ("j", "z"),
+                ("w", "name"),
                 ("w.t", "in"),
             ]
         );
