@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -23,7 +24,7 @@ use tests::bench::{
 };
 use tokio::{
     task::JoinSet,
-    time::{Instant, interval},
+    time::{Instant, interval, interval_at},
 };
 
 #[derive(Parser)]
@@ -113,23 +114,23 @@ async fn measure(
     let next = Arc::new(AtomicU64::new(options.rows));
     let started = Instant::now();
     let end = started + Duration::from_secs(options.seconds);
-    let (mut writers, mut readers) = (JoinSet::new(), JoinSet::new());
+    let reading = thread::spawn({
+        let (corpus, readers) = (Arc::clone(corpus), options.readers);
+        move || read_until(end, addr, &corpus, readers)
+    });
+    let mut writers = JoinSet::new();
     for _ in 0..options.writers {
         let period =
             options.rate.map(|rate| Duration::from_secs(1) * options.writers as u32 / rate);
         writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next), period));
     }
-    for number in 0..options.readers {
-        readers.spawn(read_until(end, addr, Arc::clone(corpus), number));
-    }
-    let (mut reported, mut searched) = (Latencies::default(), Latencies::default());
+    let mut reported = Latencies::default();
     while let Some(ended) = writers.join_next().await {
         reported.extend(ended??);
     }
     let writes_per_second = reported.count() as f64 / started.elapsed().as_secs_f64();
-    while let Some(ended) = readers.join_next().await {
-        searched.extend(ended??);
-    }
+    let searched = tokio::task::spawn_blocking(|| reading.join().expect("readers do not panic"));
+    let searched = searched.await??;
     let processor_ms = (processor_seconds(process)? - processor_before) * 1e3;
     Ok(Measured {
         writes_per_second,
@@ -162,7 +163,29 @@ async fn write_until(
     Ok(latencies)
 }
 
+/// Searches on a thread of its own, so that what a search waits for is the server and not the writers in this program.
+#[tokio::main(flavor = "current_thread")]
 async fn read_until(
+    end: Instant,
+    addr: SocketAddr,
+    corpus: &Arc<Corpus>,
+    readers: usize,
+) -> Result<Latencies> {
+    let mut tasks = JoinSet::new();
+    for number in 0..readers {
+        // One after the other, as readers who know nothing of each other.
+        let first = Instant::now() + READ_PERIOD * number as u32 / readers as u32;
+        tasks.spawn(read_from(first, end, addr, Arc::clone(corpus), number));
+    }
+    let mut searched = Latencies::default();
+    while let Some(ended) = tasks.join_next().await {
+        searched.extend(ended??);
+    }
+    Ok(searched)
+}
+
+async fn read_from(
+    first: Instant,
     end: Instant,
     addr: SocketAddr,
     corpus: Arc<Corpus>,
@@ -170,7 +193,7 @@ async fn read_until(
 ) -> Result<Latencies> {
     let mut client = Client::connect(addr).await?;
     let mut latencies = Latencies::default();
-    let mut ticks = interval(READ_PERIOD);
+    let mut ticks = interval_at(first, READ_PERIOD);
     let mut rank = 4 + 29 * number;
     while Instant::now() < end {
         ticks.tick().await;
