@@ -71,14 +71,18 @@ pub(crate) fn shown(fault: &FieldFault) -> FieldFault {
     FieldFault::new(shown_part(&fault.field), redact(&fault.reason))
 }
 
-/// Judges a text with the name of its field, as if both stood in one line: `password: …`.
+/// Judges a text of one word with the name of its field, as if both stood in one line: `password: …`.
 ///
 /// What follows such a name in a line is seldom one word of prose; a field often holds one: `"password": "required"`.
 fn find_named(field: &str, text: &str) -> Option<Finding> {
+    let value = text.trim();
+    if value.contains(char::is_whitespace) || !labels::is_mixed(value) {
+        return None;
+    }
     let name = field.rsplit('.').next()?.split('[').next()?;
     // In prose a token is many things; a field of this name holds one.
     let name = if name.eq_ignore_ascii_case("token") { "access_token" } else { name };
-    let line = format!("{name}: {}", text.trim().lines().next()?);
+    let line = format!("{name}: {value}");
     find(&line).filter(|found| labels::is_mixed(&line[found.range.clone()]))
 }
 
