@@ -1,7 +1,5 @@
 //! Writing an index on disk.
 
-use std::{panic, thread};
-
 use tantivy::{
     IndexWriter, SegmentMeta, Term,
     index::SegmentId,
@@ -17,10 +15,6 @@ const MEMORY_BYTES: usize = 15_000_000;
 ///
 /// Each term of a query is looked up in every segment, so few are good for searches; but each merge writes its rows again.
 pub(super) const MERGED_SEGMENTS: usize = 8;
-
-/// How far the engine's threads give way to searches and writes, from 0 to 19.
-#[cfg(target_os = "linux")]
-const BACKGROUND_NICENESS: i32 = 10;
 
 /// Segments of fewer rows count as of a like size.
 const SMALL_SEGMENT_ROWS: u32 = 1_000;
@@ -40,7 +34,7 @@ impl Writer {
             .num_merge_threads(1)
             .memory_budget_per_thread(MEMORY_BYTES)
             .build();
-        let engine: IndexWriter = in_background(|| index.writer_with_options(options))?;
+        let engine: IndexWriter = index.writer_with_options(options)?;
         let mut merging = LogMergePolicy::default();
         merging.set_min_num_segments(MERGED_SEGMENTS);
         merging.set_min_layer_size(SMALL_SEGMENT_ROWS);
@@ -66,11 +60,9 @@ impl Writer {
     /// Makes durable what was taken in, as far as change `mark` of the store, and returns how far that is.
     pub(super) fn commit(&mut self, store_id: &str, mark: i64) -> Result<Progress, Error> {
         let progress = Progress::new(store_id, mark, self.top_row);
-        in_background(|| {
-            let mut commit = self.engine.prepare_commit()?;
-            commit.set_payload(&progress.to_payload());
-            commit.commit()
-        })?;
+        let mut commit = self.engine.prepare_commit()?;
+        commit.set_payload(&progress.to_payload());
+        commit.commit()?;
         Ok(progress)
     }
 
@@ -90,24 +82,6 @@ impl Writer {
     pub(super) fn finish(self) -> Result<(), Error> {
         Ok(self.engine.wait_merging_threads()?)
     }
-}
-
-/// Runs `work` on a thread that gives way to others, as do the threads that it starts.
-///
-/// The engine starts its threads when it is opened and after each commit.
-fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let done = thread::scope(|scope| {
-        let background = scope.spawn(|| {
-            // Elsewhere it would slow the whole process down.
-            #[cfg(target_os = "linux")]
-            if let Err(err) = rustix::process::nice(BACKGROUND_NICENESS) {
-                tracing::debug!(error = %err, "the search index is written at full priority");
-            }
-            work()
-        });
-        background.join()
-    });
-    done.unwrap_or_else(|panicked| panic::resume_unwind(panicked))
 }
 
 /// Returns how many of the smallest segments, given by their rows in growing order, should become one.
