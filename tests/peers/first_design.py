@@ -126,6 +126,11 @@ def application(store: str) -> FastAPI:
             )
         return {"results": results}
 
+    @app.get("/api/experience/{number}")
+    def show(number: int):
+        row = reader().execute("SELECT * FROM experiences WHERE id = ?", [number]).fetchone()
+        return dict(row)
+
     # On the event loop: the thread pool's hand-over costs more than the insert.
     @app.post("/api/experience", status_code=201)
     async def report(experience: Experience):

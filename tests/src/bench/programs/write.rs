@@ -55,7 +55,10 @@ struct Options {
     no_peer: bool,
 }
 
-/// How often each reader searches.
+/// Single experiences are read among the first so many, which were there before.
+const READ_NUMBERS: usize = 10_000;
+
+/// How often each reader searches, and reads.
 const READ_PERIOD: Duration = Duration::from_millis(50);
 
 /// What one server did.
@@ -64,6 +67,8 @@ struct Measured {
     /// The server's processor time, searches included.
     processor_ms_per_write: f64,
     writes: Latencies,
+    searches: Latencies,
+    /// Of single experiences.
     reads: Latencies,
 }
 
@@ -73,9 +78,9 @@ async fn main() -> Result<()> {
     let corpus = Arc::new(Corpus::default());
     let folder = tempfile::Builder::new().prefix("knowhub-bench-").tempdir()?;
     println!(
-        "| server | durable reports a second | report p50 | p99 | search p50 | p99 | processor per report |"
+        "| server | durable reports a second | report p50 | p99 | read p50 | p99 | search p50 | p99 | processor per report |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let hub = start_filled_hub(folder.path(), &corpus, options.rows).await?;
     show("hub", &measure(hub.addr(), hub.id()?, &corpus, &options).await?);
     drop(hub);
@@ -88,18 +93,20 @@ async fn main() -> Result<()> {
 }
 
 fn show(server: &str, measured: &Measured) {
-    let Measured { writes_per_second, processor_ms_per_write, writes, reads } = measured;
+    let Measured { writes_per_second, processor_ms_per_write, writes, searches, reads } = measured;
     let [write_p50, write_p99] = [50.0, 99.0].map(|percent| writes.percentile_ms(percent));
+    let [search_p50, search_p99] = [50.0, 99.0].map(|percent| searches.percentile_ms(percent));
     let [read_p50, read_p99] = [50.0, 99.0].map(|percent| reads.percentile_ms(percent));
     println!(
-        "| {server} | {writes_per_second:.0} | {write_p50:.1} ms | {write_p99:.1} ms | {read_p50:.1} ms | {read_p99:.1} ms | {processor_ms_per_write:.2} ms |"
+        "| {server} | {writes_per_second:.0} | {write_p50:.1} ms | {write_p99:.1} ms | {read_p50:.1} ms | {read_p99:.1} ms | {search_p50:.1} ms | {search_p99:.1} ms | {processor_ms_per_write:.2} ms |"
     );
     println!(
         "{}",
         json!({
             "server": server, "writes_per_second": writes_per_second, "write_p50_ms": write_p50,
             "write_p99_ms": write_p99, "reads": reads.count(), "read_p50_ms": read_p50,
-            "read_p99_ms": read_p99, "processor_ms_per_write": processor_ms_per_write,
+            "read_p99_ms": read_p99, "searches": searches.count(), "search_p50_ms": search_p50,
+            "search_p99_ms": search_p99, "processor_ms_per_write": processor_ms_per_write,
         })
     );
 }
@@ -129,14 +136,15 @@ async fn measure(
         reported.extend(ended??);
     }
     let writes_per_second = reported.count() as f64 / started.elapsed().as_secs_f64();
-    let searched = tokio::task::spawn_blocking(|| reading.join().expect("readers do not panic"));
-    let searched = searched.await??;
+    let read = tokio::task::spawn_blocking(|| reading.join().expect("readers do not panic"));
+    let (searches, reads) = read.await??;
     let processor_ms = (processor_seconds(process)? - processor_before) * 1e3;
     Ok(Measured {
         writes_per_second,
         processor_ms_per_write: processor_ms / reported.count() as f64,
         writes: reported,
-        reads: searched,
+        searches,
+        reads,
     })
 }
 
@@ -163,25 +171,27 @@ async fn write_until(
     Ok(latencies)
 }
 
-/// Searches on a thread of its own, so that what a search waits for is the server and not the writers in this program.
+/// Searches and reads on a thread of its own, so that what is waited for is the server and not the writers in this program.
 #[tokio::main(flavor = "current_thread")]
 async fn read_until(
     end: Instant,
     addr: SocketAddr,
     corpus: &Arc<Corpus>,
     readers: usize,
-) -> Result<Latencies> {
+) -> Result<(Latencies, Latencies)> {
     let mut tasks = JoinSet::new();
     for number in 0..readers {
         // One after the other, as readers who know nothing of each other.
         let first = Instant::now() + READ_PERIOD * number as u32 / readers as u32;
         tasks.spawn(read_from(first, end, addr, Arc::clone(corpus), number));
     }
-    let mut searched = Latencies::default();
+    let (mut searches, mut reads) = (Latencies::default(), Latencies::default());
     while let Some(ended) = tasks.join_next().await {
-        searched.extend(ended??);
+        let of_one = ended??;
+        searches.extend(of_one.0);
+        reads.extend(of_one.1);
     }
-    Ok(searched)
+    Ok((searches, reads))
 }
 
 async fn read_from(
@@ -190,9 +200,9 @@ async fn read_from(
     addr: SocketAddr,
     corpus: Arc<Corpus>,
     number: usize,
-) -> Result<Latencies> {
+) -> Result<(Latencies, Latencies)> {
     let mut client = Client::connect(addr).await?;
-    let mut latencies = Latencies::default();
+    let (mut searches, mut reads) = (Latencies::default(), Latencies::default());
     let mut ticks = interval_at(first, READ_PERIOD);
     let mut rank = 4 + 29 * number;
     while Instant::now() < end {
@@ -202,8 +212,13 @@ async fn read_from(
         rank += 127;
         let started = Instant::now();
         let answer = client.get("/api/search", &[("q", q)]).await?;
-        latencies.push(started.elapsed());
+        searches.push(started.elapsed());
         ensure!(answer.status == 200, "{q}: {}", answer.status);
+        let path = format!("/api/experience/{}", 1 + rank % READ_NUMBERS);
+        let started = Instant::now();
+        let answer = client.get(&path, &[]).await?;
+        reads.push(started.elapsed());
+        ensure!(answer.status == 200, "{path}: {}", answer.status);
     }
-    Ok(latencies)
+    Ok((searches, reads))
 }
