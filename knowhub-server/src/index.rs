@@ -255,7 +255,6 @@ impl Shared {
         self.committed.read().expect("nobody panics while holding it").clone()
     }
 
-    /// Returns what a search sees, unless rows are missing.
     /// Shows searches the last commit, and lets go of its rows in memory.
     fn show(&self, progress: Option<disk::Progress>) -> Result<(), Error> {
         let progress = progress.unwrap_or_else(|| disk::Progress::new(&self.store_id, 0, 0));

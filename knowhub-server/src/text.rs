@@ -6,6 +6,6 @@ mod folded;
 mod question;
 mod tokens;
 
-pub(crate) use folded::{Folded, Trace, gram_at};
+pub(crate) use folded::{Folded, Needle, Trace, gram_at};
 pub(crate) use question::{content_tokens, is_scaffolding};
-pub(crate) use tokens::{characters, is_cjk, is_plain, tokens, unchanged_part};
+pub(crate) use tokens::{PlainToken, characters, count_tokens, is_cjk, is_plain, tokens};

@@ -14,7 +14,7 @@ use super::{
     fields::Fields,
     statistics::Column,
 };
-use crate::text::{Folded, Trace};
+use crate::text::{Folded, Needle, Trace};
 
 /// How many different tokens of a query rank; of a longer query the most common ones lose.
 const MAX_TOKENS: usize = 128;
@@ -100,8 +100,13 @@ impl Query {
     /// Prepares the query for the rows in memory; `columns` are those of its tokens.
     pub(super) fn in_memory<'a>(&'a self, columns: Vec<Column<'a>>) -> InMemory<'a> {
         let hashes = |labels: &Vec<String>| labels.iter().map(|label| hash(label)).collect();
+        let words = match &self.matching {
+            Match::AllWords(words) => words.iter().map(Folded::needle).collect(),
+            _ => Vec::new(),
+        };
         InMemory {
             matching: &self.matching,
+            words,
             columns,
             labels: self.labels.iter().map(hashes).collect(),
             without: hashes(&self.without),
@@ -112,6 +117,8 @@ impl Query {
 /// A query, prepared to be put to many rows in memory.
 pub(super) struct InMemory<'a> {
     matching: &'a Match,
+    /// Those that must stand in the row.
+    words: Vec<Needle<'a>>,
     columns: Vec<Column<'a>>,
     labels: Vec<Vec<u64>>,
     without: Vec<u64>,
@@ -138,10 +145,7 @@ impl InMemory<'_> {
         has_tokens
             && self.labels.iter().all(|group| group.iter().any(|label| entry.has_label(*label)))
             && !self.without.iter().any(|label| entry.has_label(*label))
-            && match &self.matching {
-                Match::AllWords(words) => words.iter().all(|word| entry.contains(word)),
-                _ => true,
-            }
+            && self.words.iter().all(|word| entry.contains(word))
     }
 }
 

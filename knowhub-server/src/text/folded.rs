@@ -1,5 +1,7 @@
 //! The substring promise: text folded as SQLite's `LIKE` folds it, and the grams that find it in an index.
 
+use memchr::memmem::Finder;
+
 use super::tokens::is_cjk;
 
 /// How many characters a gram has.
@@ -44,6 +46,16 @@ impl Folded {
         self.0.contains(&word.0)
     }
 
+    /// Prepares this word to be looked for in many texts.
+    pub(crate) fn needle(&self) -> Needle<'_> {
+        Needle(Finder::new(&self.0))
+    }
+
+    /// Does what [`Folded::contains`] does, at a fraction of the cost.
+    pub(crate) fn has(&self, needle: &Needle<'_>) -> bool {
+        needle.0.find(self.0.as_bytes()).is_some()
+    }
+
     /// Returns the grams an index keeps of this text.
     #[cfg(test)]
     pub(crate) fn grams(&self) -> impl Iterator<Item = &str> {
@@ -85,6 +97,16 @@ impl Folded {
     /// Returns the folded text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// A word, prepared to be looked for in many texts.
+pub(crate) struct Needle<'a>(Finder<'a>);
+
+impl Needle<'_> {
+    /// Returns one that lives by itself.
+    pub(crate) fn into_owned(self) -> Needle<'static> {
+        Needle(self.0.into_owned())
     }
 }
 
@@ -218,7 +240,9 @@ mod tests {
                     |row| row.get(0),
                 )
                 .unwrap();
-            prop_assert_eq!(Folded::new(&text).contains(&Folded::new(&word)), like);
+            let (text, word) = (Folded::new(&text), Folded::new(&word));
+            prop_assert_eq!(text.contains(&word), like);
+            prop_assert_eq!(text.has(&word.needle()), like);
         }
     }
 }
