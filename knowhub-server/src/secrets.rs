@@ -60,6 +60,13 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
 
 /// Returns the first field that holds a likely secret.
 pub(crate) fn find_in(texts: &PlainTexts<'_>) -> Option<LikelySecret> {
+    // Most bodies hold none, and one long text is looked through at a fraction of the cost of many short ones.
+    let mut lines = String::new();
+    for (field, text) in texts.iter() {
+        let named = named_line(field, text);
+        lines.extend([text, "\n", named.as_deref().unwrap_or_default(), "\n"]);
+    }
+    find(&lines)?;
     texts.iter().find_map(|(field, text)| {
         let Finding { kind, .. } = find(text).or_else(|| find_named(field, text))?;
         Some(LikelySecret { field: shown_part(field).to_owned(), kind })
@@ -75,6 +82,12 @@ pub(crate) fn shown(fault: &FieldFault) -> FieldFault {
 ///
 /// What follows such a name in a line is seldom one word of prose; a field often holds one: `"password": "required"`.
 fn find_named(field: &str, text: &str) -> Option<Finding> {
+    let line = named_line(field, text)?;
+    find(&line).filter(|found| labels::is_mixed(&line[found.range.clone()]))
+}
+
+/// Returns the line of a field's name and its text; nothing when that cannot be a secret by its name.
+fn named_line(field: &str, text: &str) -> Option<String> {
     let value = text.trim();
     if value.contains(char::is_whitespace) || !labels::is_mixed(value) {
         return None;
@@ -82,8 +95,7 @@ fn find_named(field: &str, text: &str) -> Option<Finding> {
     let name = field.rsplit('.').next()?.split('[').next()?;
     // In prose a token is many things; a field of this name holds one.
     let name = if name.eq_ignore_ascii_case("token") { "access_token" } else { name };
-    let line = format!("{name}: {value}");
-    find(&line).filter(|found| labels::is_mixed(&line[found.range.clone()]))
+    Some(format!("{name}: {value}"))
 }
 
 /// Returns the part of a path that stands before a key that looks like a secret: all of it, as a rule.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::{Finding, labels::is_mixed};
 
 /// A key that begins with the same text each time.
@@ -53,12 +55,12 @@ fn tokens(text: &str, format: &Format) -> impl Iterator<Item = Range<usize>> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || format.marks.contains(byte);
     let is_inner = |before: char| before.is_ascii_alphanumeric() || "-_".contains(before);
     let mut end = 0;
-    text.match_indices(format.prefix).filter_map(move |(at, prefix)| {
+    memmem::find_iter(text.as_bytes(), format.prefix).filter_map(move |at| {
         // A prefix may stand in the secret part of another; no part is read twice.
         if at < end || text[..at].ends_with(is_inner) {
             return None;
         }
-        let start = at + prefix.len();
+        let start = at + format.prefix.len();
         end = start + text[start..].bytes().take_while(is_part).count();
         let is_token = end - start >= format.min_bytes && is_mixed(&text[start..end]);
         is_token.then_some(start..end)
@@ -67,7 +69,7 @@ fn tokens(text: &str, format: &Format) -> impl Iterator<Item = Range<usize>> {
 
 fn private_keys(text: &str) -> Vec<Finding> {
     let (mut findings, mut at) = (Vec::new(), 0);
-    while let Some(before) = text[at..].find(KEY_BEGIN) {
+    while let Some(before) = memmem::find(&text.as_bytes()[at..], KEY_BEGIN.as_bytes()) {
         let start = at + before;
         at = start + KEY_BEGIN.len();
         if is_private_key(&text[at..text.floor_char_boundary(at + MAX_HEAD_BYTES)]) {

@@ -1,5 +1,7 @@
 //! Values that a Chinese note calls a password or a key: `密码：…`.
 
+use memchr::memmem;
+
 use super::{Finding, MIN_SECRET_BYTES};
 
 /// What a secret is called, and what that is in English.
@@ -19,7 +21,7 @@ const BETWEEN: [char; 13] = [' ', ':', '：', '=', '是', '为', '"', '\'', '`',
 pub(super) fn find_all(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (label, english) in LABELS {
-        for (at, _) in text.match_indices(label) {
+        for at in memmem::find_iter(text.as_bytes(), label) {
             let behind = &text[at + label.len()..];
             let value = behind.trim_start_matches(BETWEEN);
             let has_separator = value.len() < behind.len();

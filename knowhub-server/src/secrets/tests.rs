@@ -140,6 +140,47 @@ fn a_value_is_judged_with_the_name_of_its_field() {
 }
 
 #[test]
+fn no_other_field_hides_a_secret() {
+    let secrets = [
+        format!("ghp_{}", made_up(36)),
+        format!("glpat-{}", made_up(20)),
+        format!("api_key: {}", made_up(32)),
+        "password = \"hT7$kq9Lm2xZ\"".to_owned(),
+        "postgres://app:Xk29fjQp7wZ@db.internal:5432/prod".to_owned(),
+        "密码：hT7kq9Lm2xZw".to_owned(),
+        format!("AccountKey={}+/{}==", made_up(44), made_up(40)),
+        format!("-----BEGIN PRIVATE KEY-----\n{}", made_up(64)),
+    ];
+    let around = [
+        "",
+        "\"",
+        "'",
+        "`",
+        "password = \"",
+        "password =",
+        "key: '",
+        "{\"a\": [",
+        "<",
+        "<!--",
+        "//",
+        "#",
+        "example placeholder",
+        "${",
+        "-----BEGIN CERTIFICATE-----",
+        "Authorization: Bearer",
+        "\\",
+    ];
+    for secret in &secrets {
+        for (before, after) in around.iter().flat_map(|before| around.map(|after| (*before, after)))
+        {
+            let texts = PlainTexts::default().text("task", before).text("tips", secret);
+            let found = find_in(&texts.text("outcome", after));
+            assert!(found.is_some(), "{secret} between {before} and {after}");
+        }
+    }
+}
+
+#[test]
 fn a_key_that_is_the_secret_is_told_nowhere() {
     let key = format!("ghp_{}", made_up(36));
     for body in [json!({ &key: "x" }), json!({ format!("my {key}"): { "a": "x" } })] {

@@ -28,7 +28,7 @@ pub(crate) fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// Returns how many [`tokens`] a text has, without making them.
+/// Returns how many [`tokens`] a text has.
 pub(crate) fn count_tokens(text: &str) -> usize {
     let mut count = 0;
     split(text, |_| count += 1);
@@ -128,7 +128,7 @@ enum Piece<'a> {
 /// Hands the pieces of a text to `take`, in their order.
 fn split(text: &str, take: impl FnMut(Piece<'_>)) {
     let mut splitter = Splitter { word: String::new(), previous: None, take };
-    if text.is_ascii() {
+    if is_plain(text) {
         // The same, at a fraction of the cost.
         text.chars().for_each(|c| splitter.next(c.to_ascii_lowercase()));
     } else {
