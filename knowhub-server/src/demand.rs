@@ -40,7 +40,7 @@ pub(crate) struct Demand {
 
 struct Shared {
     store: Store,
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
     state: Mutex<State>,
     /// Signalled when there is something to store.
     noticed: Notify,
@@ -66,7 +66,7 @@ struct Happened {
 
 impl Demand {
     /// Starts with nothing; [`Demand::follow`] learns what the store knows.
-    pub(crate) fn new(store: Store, metrics: Metrics) -> Self {
+    pub(crate) fn new(store: Store, metrics: Arc<Metrics>) -> Self {
         let shared = Shared {
             store,
             metrics,

@@ -26,7 +26,7 @@ mod versions;
 pub(crate) use error::Error;
 pub(crate) use router::router;
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use prometheus_client::registry::Registry;
 
@@ -35,9 +35,12 @@ use crate::{
     search::Search, store::Store, vault::Vault,
 };
 
-/// What the handlers work with; cheap to clone.
+/// What the handlers work with; clones share it, and every request makes some.
 #[derive(Clone)]
-pub(crate) struct Handles {
+pub(crate) struct Handles(Arc<Parts>);
+
+/// The parts of the hub, each a handle of its own.
+pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) search: Search,
     pub(crate) gate: Gate,
@@ -49,7 +52,21 @@ pub(crate) struct Handles {
     /// Brings imports into the store.
     pub(crate) importer: Importer,
     /// What is counted.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// The same with its names, for `GET /metrics`.
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) registry: Registry,
+}
+
+impl From<Parts> for Handles {
+    fn from(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Handles {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }

@@ -148,7 +148,7 @@ impl Hub {
         let vault = Arc::new(Vault::new(config.org_keys.as_ref())?);
         let recent = RecentRows::default();
         let publisher = recent.clone();
-        let metrics = Metrics::default();
+        let metrics = Arc::new(Metrics::default());
         let store = Store::open(&config.knowhub_db, metrics.commits.clone(), move |changes| {
             publisher.publish(&changes);
         })?;
@@ -174,11 +174,11 @@ impl Hub {
         tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
         tasks.spawn(store.clone().probe_disk(stop.clone()));
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
-        let registry = Arc::new(metrics.registry(Timestamp::now()));
+        let registry = metrics.registry(Timestamp::now());
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
         let editor = Editor::new(store.clone(), model);
         let importer = Importer::new(store.clone(), Arc::clone(&vault));
-        let handles = http::Handles {
+        let handles = http::Handles::from(http::Parts {
             store,
             search,
             gate,
@@ -188,7 +188,7 @@ impl Hub {
             importer,
             metrics,
             registry,
-        };
+        });
         let origins = config.knowhub_origins.clone();
         Ok(Self { handles, recent, origins, tasks, stop })
     }

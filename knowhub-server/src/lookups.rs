@@ -1,5 +1,7 @@
 //! What is noted of every search and of every id that leads nowhere: in the log, in the metrics, in the demand.
 
+use std::sync::Arc;
+
 use protocol::{Timestamp, hub::DemandKind};
 
 use crate::{demand::Demand, metrics::Metrics, secrets};
@@ -22,7 +24,7 @@ pub(crate) struct Lookups {
     /// What the log has of a query.
     pub(crate) log: SearchLog,
     /// Where searches are counted.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// Where misses are remembered.
     pub(crate) demand: Demand,
 }

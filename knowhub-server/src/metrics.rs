@@ -22,8 +22,8 @@ const COMMIT_DURATIONS: [f64; 11] =
 /// Upper bounds of the classes of writes per commit.
 const COMMIT_SIZES: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 512.0];
 
-/// Everything that is counted; clones share the counts.
-#[derive(Clone, Default)]
+/// Everything that is counted.
+#[derive(Default)]
 pub(crate) struct Metrics {
     /// The requests of the HTTP API.
     pub(crate) requests: RequestMetrics,

@@ -25,7 +25,7 @@ const TEMPERATURE: f32 = 0.0;
 pub(crate) struct Model {
     chat: Arc<dyn ChatModel>,
     places: Arc<Semaphore>,
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
 }
 
 /// Why there is no reply; the log tells more.
@@ -39,7 +39,7 @@ pub(crate) enum NoReply {
 
 impl Model {
     /// Takes the model into use.
-    pub(crate) fn new(chat: Arc<dyn ChatModel>, metrics: Metrics) -> Self {
+    pub(crate) fn new(chat: Arc<dyn ChatModel>, metrics: Arc<Metrics>) -> Self {
         Self { chat, places: Arc::new(Semaphore::new(CALLS_AT_ONCE)), metrics }
     }
 

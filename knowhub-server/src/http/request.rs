@@ -1,6 +1,6 @@
 //! Around every request: its id, its log line, and a net under its handler.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, Request, State},
@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 ///
 /// Neither the path nor the query string is logged: they hold what people look for.
 pub(super) async fn observe(
-    State(metrics): State<Metrics>,
+    State(metrics): State<Arc<Metrics>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -68,7 +68,7 @@ mod tests {
         async fn panics() {
             panic!("a secret of the hub");
         }
-        let observed = middleware::from_fn_with_state(Metrics::default(), observe);
+        let observed = middleware::from_fn_with_state(Arc::<Metrics>::default(), observe);
         let router = Router::new().route("/", get(panics)).layer(observed);
         let request = Request::get("/").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();

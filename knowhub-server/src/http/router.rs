@@ -80,7 +80,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     let routes = if origins.is_empty() { routes } else { routes.layer(cors(origins)) };
     routes
         .layer(middleware::from_fn_with_state(counts.clone(), request::observe))
-        .layer(middleware::from_fn_with_state(counts.requests, RequestMetrics::measure))
+        .layer(middleware::from_fn_with_state(counts.requests.clone(), RequestMetrics::measure))
 }
 
 async fn unknown_route(uri: Uri) -> Error {

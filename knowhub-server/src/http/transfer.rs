@@ -48,7 +48,7 @@ const QUEUED_PIECES: usize = 4;
     )
 )]
 pub(super) async fn export_all(State(handles): State<Handles>, _: Admin) -> Response {
-    let pieces = crate::export::stream(handles.store, Timestamp::now());
+    let pieces = crate::export::stream(handles.store.clone(), Timestamp::now());
     ([(header::CONTENT_TYPE, export::CONTENT_TYPE)], Body::from_stream(pieces)).into_response()
 }
 

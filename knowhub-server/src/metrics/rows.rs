@@ -1,6 +1,6 @@
 //! Counting the stored rows now and then, so that nobody who reads the metrics waits for it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use service::logging::chain;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use crate::store::Store;
 const COUNT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Counts the rows until `stop`; a failure is logged and the last counts stand.
-pub(crate) async fn follow(store: Store, metrics: Metrics, stop: CancellationToken) {
+pub(crate) async fn follow(store: Store, metrics: Arc<Metrics>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         match store.count_rows().await {
             Ok(counts) => {
