@@ -5,6 +5,7 @@
 //! rows beyond the mark are in memory ([`Recent`]), so that what was just written is found.
 //! A hit names its row and the change it was indexed under; whoever reads the row again and finds another change drops it.
 
+mod best;
 mod disk;
 mod doc;
 mod entry;
@@ -36,6 +37,7 @@ pub(crate) use tokenizers::Grams;
 pub(crate) use view::View;
 
 use crate::{blocking, store::Identity};
+use best::Segment;
 use fields::Fields;
 use writer::Writer;
 
@@ -110,7 +112,16 @@ struct Shared {
 #[derive(Clone)]
 struct Committed {
     searcher: Searcher,
+    /// Its segments, the one with the newest change first.
+    segments: Arc<[Segment]>,
     progress: disk::Progress,
+}
+
+impl Committed {
+    fn new(searcher: Searcher, progress: disk::Progress) -> Result<Self, Error> {
+        let segments = Segment::open_all(searcher.segment_readers())?.into();
+        Ok(Self { searcher, segments, progress })
+    }
 }
 
 impl Index {
@@ -125,7 +136,7 @@ impl Index {
         let (index, progress) = disk::open(folder, &fields.schema, grams, store)?;
         let reader =
             index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?;
-        let committed = Committed { searcher: reader.searcher(), progress };
+        let committed = Committed::new(reader.searcher(), progress)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 index,
@@ -260,8 +271,8 @@ impl Shared {
         let progress = progress.unwrap_or_else(|| disk::Progress::new(&self.store_id, 0, 0));
         let mark = progress.mark;
         self.reader.reload()?;
-        *self.committed.write().expect("nobody panics while holding it") =
-            Committed { searcher: self.reader.searcher(), progress };
+        let committed = Committed::new(self.reader.searcher(), progress)?;
+        *self.committed.write().expect("nobody panics while holding it") = committed;
         self.recent.forget(mark);
         Ok(())
     }

@@ -47,8 +47,13 @@ pub(crate) enum Match {
 
 impl Query {
     /// Returns the query with each token once, and only the rarest when there are too many.
+    ///
+    /// Tokens that stand nowhere take the place of no others, unless every token must be there.
     pub(super) fn with_rarest_tokens(&self, frequencies: &Frequencies) -> Self {
         let mut tokens = self.tokens.clone();
+        if self.matching != Match::AllTokens {
+            tokens.retain(|token| frequencies.rows_with(token) > 0);
+        }
         tokens.sort_by_key(|token| frequencies.rows_with(token));
         let mut seen = std::collections::HashSet::new();
         tokens.retain(|token| seen.insert(token.clone()));

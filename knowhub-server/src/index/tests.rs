@@ -88,6 +88,58 @@ async fn a_row_has_the_same_score_in_memory_and_on_disk() {
     }
 }
 
+#[tokio::test]
+async fn among_equals_the_newest_is_found_on_disk_too() {
+    let Fixture { index, _folder } = fixture();
+    let equal = |row, seq| doc(row, seq, "stable 提取", &["kind:a"]);
+    for first in [1, 21, 41] {
+        let docs: Vec<_> = (first..first + 20).map(|row| equal(row, row)).collect();
+        commit(&index, &docs).await;
+    }
+    commit(&index, &[equal(3, 61)]).await;
+    let label = vec!["kind:a".to_owned()];
+    for query in [
+        query("stable", Match::AnyToken),
+        query("提取 stable", Match::AllTokens),
+        query("tabl", Match::AllWords(Folded::words("tabl"))),
+        Query { labels: vec![label], ..query("", Match::Labels) },
+    ] {
+        let rows: Vec<i64> = search(&index, &query).iter().map(|hit| hit.row).collect();
+        assert_eq!(rows, [3, 60, 59, 58, 57, 56, 55, 54, 53, 52], "{query:?}");
+    }
+
+    commit(&index, &[doc(4, 62, "提取 提取 提取", &[]), doc(99, 63, "stable", &[])]).await;
+    let hits = search(&index, &query("提取", Match::AnyToken));
+    assert_eq!(hits[..3].iter().map(|hit| hit.row).collect::<Vec<_>>(), [4, 3, 60]);
+}
+
+#[tokio::test]
+async fn tokens_that_stand_nowhere_push_out_none_that_do() {
+    let Fixture { index, _folder } = fixture();
+    let unknown: Vec<String> = (0..200).map(|number| format!("unknown{number}")).collect();
+    let long = format!("{} stable", unknown.join(" "));
+    let docs = [doc(1, 1, "a stable thing", &["kind:a"])];
+    let any = query(&long, Match::AnyToken);
+    let labelled = Query { labels: vec![vec!["kind:a".into()]], ..query(&long, Match::Labels) };
+    let substring = query(&long, Match::AllWords(Folded::words("able")));
+    let all = query(&long, Match::AllTokens);
+    let check = |index: &Index, place: &str| {
+        for query in [&any, &labelled, &substring] {
+            let hits = search(index, query);
+            assert!(
+                hits.len() == 1 && hits[0].score > 0.0,
+                "{:?} {place}: {hits:?}",
+                query.matching
+            );
+        }
+        assert_eq!(search(index, &all), [], "{place}");
+    };
+    index.recent().remember(puts(&docs));
+    check(&index, "in memory");
+    commit(&index, &docs).await;
+    check(&index, "on disk");
+}
+
 #[track_caller]
 fn check_close(found: &[Hit], expected: &[Hit]) {
     let rows = |hits: &[Hit]| hits.iter().map(|hit| (hit.row, hit.seq)).collect::<Vec<_>>();

@@ -1,19 +1,18 @@
 //! Searching an index: what one search sees of it, on disk and in memory.
 
-use std::{
-    collections::{HashMap, hash_map},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use tantivy::{
     Searcher,
-    collector::{Count, TopDocs},
+    collector::Count,
+    query::{EnableScoring, Query as _},
 };
 
 use super::{
     Committed, Error, Frequencies, Hit, Query,
+    best::{Best, Segment},
     entry::Entry,
-    fields::{self, Fields},
+    fields::Fields,
     grouped::BestOfGroups,
     recent::Newest,
     statistics::Statistics,
@@ -23,6 +22,7 @@ use super::{
 pub(crate) struct View<'a> {
     fields: &'a Fields,
     searcher: Searcher,
+    segments: Arc<[Segment]>,
     recent: Vec<Arc<Entry>>,
     /// Rows whose state on disk is no longer theirs.
     changed: Vec<i64>,
@@ -40,13 +40,13 @@ impl<'a> View<'a> {
         committed: Committed,
         tokens: impl IntoIterator<Item = &'t String>,
     ) -> Result<Self, Error> {
-        let Committed { searcher, progress } = committed;
+        let Committed { searcher, segments, progress } = committed;
         newest.retain(|change| change.seq > progress.mark);
         let rows = newest.iter().map(|change| change.row);
         let changed = rows.filter(|row| *row <= progress.top_row).collect();
         let recent: Vec<_> = newest.into_iter().filter_map(|change| change.entry).collect();
         let statistics = Statistics::new(searcher.clone(), fields, &recent, tokens)?;
-        Ok(Self { fields, searcher, recent, changed, statistics })
+        Ok(Self { fields, searcher, segments, recent, changed, statistics })
     }
 
     /// Returns in how many rows each token stands.
@@ -58,9 +58,7 @@ impl<'a> View<'a> {
     pub(crate) fn search(&self, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
         let query = query.with_rarest_tokens(self.frequencies());
         let mut hits: Vec<Hit> = self.recent_hits(&query)?.map(|(_, hit)| hit).collect();
-        if self.searcher.num_docs() > 0 {
-            hits.extend(self.search_disk(&query, limit)?);
-        }
+        hits.extend(self.search_disk(&query, limit)?);
         sort_hits(&mut hits, limit);
         Ok(hits)
     }
@@ -110,31 +108,20 @@ impl<'a> View<'a> {
         Ok(self.recent.iter().enumerate().filter_map(hit))
     }
 
-    fn search_disk(&self, query: &Query, limit: usize) -> Result<Vec<Hit>, Error> {
-        let Self { searcher, changed, statistics, .. } = self;
-        let query = query.on_disk(self.fields, changed);
-        let limit = limit.min(searcher.num_docs() as usize);
-        let found = searcher.search_with_statistics_provider(
-            &query,
-            &TopDocs::with_limit(limit).order_by_score(),
-            statistics,
-        )?;
-        let mut columns = HashMap::new();
-        let mut hits = Vec::with_capacity(found.len());
-        for (score, address) in found {
-            let (rows, seqs) = match columns.entry(address.segment_ord) {
-                hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                hash_map::Entry::Vacant(entry) => {
-                    let fast = searcher.segment_reader(address.segment_ord).fast_fields();
-                    entry.insert((fast.i64(fields::ROW)?, fast.i64(fields::SEQ)?))
-                }
-            };
-            if let (Some(row), Some(seq)) = (rows.first(address.doc_id), seqs.first(address.doc_id))
-            {
-                hits.push(Hit { row, seq, score });
-            }
+    fn search_disk(
+        &self,
+        query: &Query,
+        limit: usize,
+    ) -> Result<impl Iterator<Item = Hit> + use<>, Error> {
+        let query = query.on_disk(self.fields, &self.changed);
+        let statistics = &self.statistics;
+        let scoring = EnableScoring::enabled_from_statistics_provider(statistics, &self.searcher);
+        let weight = query.weight(scoring)?;
+        let mut best = Best::new(limit);
+        for segment in self.segments.iter() {
+            best.take(weight.as_ref(), segment)?;
         }
-        Ok(hits)
+        Ok(best.into_hits())
     }
 }
 

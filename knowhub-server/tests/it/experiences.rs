@@ -174,6 +174,29 @@ async fn rows_with_the_words_stem_alone_hide_none_that_has_the_word() {
 }
 
 #[tokio::test]
+async fn a_long_question_finds_what_it_names() {
+    let hub = hub_with(&[("pymupdf", "page.find_tables() 提取表格")]).await;
+    let trace: Vec<String> = (0..200).map(|line| format!("frame{line}")).collect();
+    let q = format!("why does find_tables crash? {}", trace.join(" "));
+    assert_eq!(hub.names(&q).await, ["pymupdf"]);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_fresh_report_stays_found_among_many_like_it() {
+    let names: Vec<String> = (0..60).map(|number| format!("name{number}")).collect();
+    let rows: Vec<_> = names.iter().map(|name| (name.as_str(), "datatables")).collect();
+    let hub = hub_with(&rows).await;
+    let newest: Vec<&str> = names.iter().rev().take(10).map(String::as_str).collect();
+    assert_eq!(hub.names("atatab").await, newest, "in memory");
+    let hub = TestHub::start_in(hub.stop().await).await;
+    for q in ["atatab", "datatables"] {
+        assert_eq!(hub.names(q).await, newest, "{q} on disk");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_whole_number_may_be_written_with_a_fraction() {
     let hub = TestHub::start().await;
     hub.add_experience(json!({ "score": 4.0 })).await;
