@@ -128,12 +128,11 @@ impl Index {
     /// Opens the index in `folder`; one that is missing, damaged, of another version or store, or ahead of it starts anew.
     pub(crate) fn open(
         folder: &Path,
-        grams: Grams,
         recent: Arc<Recent>,
         store: &Identity,
     ) -> Result<Self, Error> {
         let fields = Fields::new();
-        let (index, progress) = disk::open(folder, &fields.schema, grams, store)?;
+        let (index, progress) = disk::open(folder, &fields.schema, recent.grams(), store)?;
         let reader =
             index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?;
         let committed = Committed::new(reader.searcher(), progress)?;

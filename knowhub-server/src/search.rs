@@ -71,8 +71,19 @@ impl<T> Kinds<T> {
 }
 
 /// The changes that are in no index on disk yet.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct RecentRows(Kinds<Arc<Recent>>);
+
+impl Default for RecentRows {
+    fn default() -> Self {
+        let recent = |grams| Arc::new(Recent::new(grams));
+        Self(Kinds {
+            experiences: recent(Grams::Substrings),
+            knowledge: recent(Grams::Characters),
+            resources: recent(Grams::Characters),
+        })
+    }
+}
 
 impl RecentRows {
     /// Takes in what was committed, so that the next search finds it; waits while there is no room.
@@ -124,12 +135,11 @@ impl Search {
         recall_factor: usize,
     ) -> Result<Self, index::Error> {
         let RecentRows(recent) = recent;
-        let open =
-            |name, grams, recent| Index::open(&folder.join(name), grams, recent, store.identity());
+        let open = |name, recent| Index::open(&folder.join(name), recent, store.identity());
         let indexes = Kinds {
-            experiences: open("experiences", Grams::Substrings, recent.experiences)?,
-            knowledge: open("knowledge", Grams::Characters, recent.knowledge)?,
-            resources: open("resources", Grams::Characters, recent.resources)?,
+            experiences: open("experiences", recent.experiences)?,
+            knowledge: open("knowledge", recent.knowledge)?,
+            resources: open("resources", recent.resources)?,
         };
         Ok(Self { store, indexes, places: Places::new(), recall_factor })
     }

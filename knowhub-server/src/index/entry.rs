@@ -5,8 +5,8 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use super::{Doc, fields::is_character};
-use crate::text::{Folded, Needle, PlainToken, count_tokens, is_plain, tokens};
+use super::{Doc, Grams, fields::is_character};
+use crate::text::{Folded, Needle, PlainToken, characters, count_tokens, is_plain, tokens};
 
 /// One row.
 pub(super) struct Entry {
@@ -28,13 +28,15 @@ enum Words {
     /// In the text as it stands.
     Plain { length: OnceLock<u32> },
     /// In what splitting makes of texts that it changes, which takes long.
-    Split { texts: Vec<String>, split: OnceLock<Split> },
+    Split { texts: Vec<String>, grams: Grams, split: OnceLock<Split> },
 }
 
 /// A row's texts, split.
 struct Split {
     /// How often each token stands there, by [`hash`], in that order.
     counts: Vec<(u64, u32)>,
+    /// The CJK characters that stand there, sorted; none where grams keep them as the texts have them.
+    characters: Vec<char>,
     length: u32,
 }
 
@@ -42,16 +44,17 @@ struct Split {
 pub(super) enum Sought {
     /// A word or a bigram: its hash, and itself where it can stand in a plain text.
     Token(u64, Option<PlainToken>),
-    /// A single CJK character.
-    Character(Needle<'static>),
+    /// A single CJK character: itself, and as it is found in a text as it stands.
+    Character(char, Needle<'static>),
 }
 
 impl Sought {
     pub(super) fn new(token: &str) -> Self {
-        if is_character(token) {
-            Self::Character(Folded::new(token).needle().into_owned())
-        } else {
-            Self::Token(hash(token), PlainToken::new(token))
+        match token.chars().next() {
+            Some(character) if is_character(token) => {
+                Self::Character(character, Folded::new(token).needle().into_owned())
+            }
+            _ => Self::Token(hash(token), PlainToken::new(token)),
         }
     }
 }
@@ -65,7 +68,8 @@ pub(super) fn hash(text: &str) -> u64 {
 }
 
 impl Entry {
-    pub(super) fn new(doc: Doc) -> Self {
+    /// Takes a row as an index with such grams does.
+    pub(super) fn new(doc: Doc, grams: Grams) -> Self {
         let Doc { row, seq, group, texts, labels } = doc;
         Self {
             row,
@@ -77,7 +81,7 @@ impl Entry {
             words: if texts.iter().all(|text| is_plain(text)) {
                 Words::Plain { length: OnceLock::new() }
             } else {
-                Words::Split { texts, split: OnceLock::new() }
+                Words::Split { texts, grams, split: OnceLock::new() }
             },
         }
     }
@@ -88,19 +92,25 @@ impl Entry {
             Words::Plain { length } => {
                 *length.get_or_init(|| count_tokens(self.text.as_str()) as u32)
             }
-            Words::Split { texts, split } => split.get_or_init(|| Split::new(texts)).length,
+            Words::Split { texts, grams, split } => {
+                split.get_or_init(|| Split::new(texts, *grams)).length
+            }
         }
     }
 
     /// Returns how often a token stands in the row; for a single CJK character, whether it does.
     pub(super) fn count(&self, token: &Sought) -> u32 {
         match (token, &self.words) {
-            (Sought::Character(character), _) => u32::from(self.contains(character)),
+            (Sought::Character(c, _), Words::Split { texts, grams: Grams::Characters, split }) => {
+                let split = split.get_or_init(|| Split::new(texts, Grams::Characters));
+                u32::from(split.characters.binary_search(c).is_ok())
+            }
+            (Sought::Character(_, needle), _) => u32::from(self.contains(needle)),
             (Sought::Token(_, plain), Words::Plain { .. }) => {
                 plain.as_ref().map_or(0, |token| token.count_in(self.text.as_str()))
             }
-            (Sought::Token(hash, _), Words::Split { texts, split }) => {
-                split.get_or_init(|| Split::new(texts)).count(*hash)
+            (Sought::Token(hash, _), Words::Split { texts, grams, split }) => {
+                split.get_or_init(|| Split::new(texts, *grams)).count(*hash)
             }
         }
     }
@@ -115,7 +125,7 @@ impl Entry {
 }
 
 impl Split {
-    fn new(texts: &[String]) -> Self {
+    fn new(texts: &[String], grams: Grams) -> Self {
         let tokens = texts.iter().flat_map(|text| tokens(text));
         let mut counts: Vec<(u64, u32)> = tokens.map(|token| (hash(&token), 1)).collect();
         let length = counts.len() as u32;
@@ -125,7 +135,13 @@ impl Split {
             kept.1 += u32::from(is_same) * next.1;
             is_same
         });
-        Self { counts, length }
+        let mut characters: Vec<char> = match grams {
+            Grams::Characters => texts.iter().flat_map(|text| characters(text)).collect(),
+            Grams::Substrings => Vec::new(),
+        };
+        characters.sort_unstable();
+        characters.dedup();
+        Self { counts, characters, length }
     }
 
     fn count(&self, token: u64) -> u32 {

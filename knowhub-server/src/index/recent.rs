@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-use super::{Update, entry::Entry};
+use super::{Grams, Update, entry::Entry};
 
 /// How many rows make a commit due.
 const COMMIT_ROWS: usize = 2_000;
@@ -31,8 +31,9 @@ enum Keeping {
 }
 
 /// The changes beyond an index's mark.
-#[derive(Default)]
 pub(crate) struct Recent {
+    /// What the index keeps on disk, so that the same is found here.
+    grams: Grams,
     state: Mutex<State>,
     /// Signalled when rows were let go of.
     room: Condvar,
@@ -67,19 +68,17 @@ pub(super) struct Newest {
 }
 
 impl Newest {
-    fn bytes(&self) -> usize {
-        self.entry.as_ref().map_or(0, |entry| entry.bytes)
-    }
-}
-
-impl From<Update> for Newest {
-    fn from(update: Update) -> Self {
+    fn new(update: Update, grams: Grams) -> Self {
         let (row, seq) = (update.row(), update.seq());
         let entry = match update {
-            Update::Put(doc) => Some(Arc::new(Entry::new(doc))),
+            Update::Put(doc) => Some(Arc::new(Entry::new(doc, grams))),
             Update::Drop { .. } => None,
         };
         Self { row, seq, entry }
+    }
+
+    fn bytes(&self) -> usize {
+        self.entry.as_ref().map_or(0, |entry| entry.bytes)
     }
 }
 
@@ -113,10 +112,26 @@ impl State {
 }
 
 impl Recent {
+    /// Begins with none, for an index with such grams.
+    pub(crate) fn new(grams: Grams) -> Self {
+        Self {
+            grams,
+            state: Mutex::default(),
+            room: Condvar::new(),
+            arrived: Notify::new(),
+            due: Notify::new(),
+        }
+    }
+
+    /// Returns which grams the index keeps.
+    pub(super) fn grams(&self) -> Grams {
+        self.grams
+    }
+
     /// Takes in changes in their order; waits while the list is full and the index follows.
     pub(crate) fn remember(&self, updates: Vec<Update>) {
         for update in updates {
-            let newest = Newest::from(update);
+            let newest = Newest::new(update, self.grams);
             let must_wait = |state: &mut State| {
                 state.is_full() && state.keeping == Keeping::All && !state.closed
             };
@@ -227,7 +242,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_while_rows_are_missing_anyway() {
-        let recent = Recent::default();
+        let recent = Recent::new(Grams::Substrings);
         recent.remember(crowd(1));
         assert_eq!(recent.len(), 0);
         recent.keep();
@@ -245,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_writer_waits_for_a_follower_and_no_longer_when_that_fails() {
-        let recent = Arc::new(Recent::default());
+        let recent = Arc::new(Recent::new(Grams::Substrings));
         recent.keep();
         assert!(recent.complete(0));
         let writer = Arc::clone(&recent);

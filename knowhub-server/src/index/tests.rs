@@ -14,11 +14,14 @@ struct Fixture {
 }
 
 fn fixture() -> Fixture {
+    fixture_with(Grams::Substrings)
+}
+
+fn fixture_with(grams: Grams) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let store = Identity { id: "store".into(), last_seq: 0 };
-    let recent = Arc::new(Recent::default());
-    let index =
-        Index::open(&folder.path().join("index"), Grams::Substrings, recent, &store).unwrap();
+    let recent = Arc::new(Recent::new(grams));
+    let index = Index::open(&folder.path().join("index"), recent, &store).unwrap();
     index.recent().keep();
     assert!(index.caught_up());
     Fixture { _folder: folder, index }
@@ -85,6 +88,26 @@ async fn a_row_has_the_same_score_in_memory_and_on_disk() {
     commit(&index, &docs[2..]).await;
     for (query, expected) in queries.iter().zip(&in_memory) {
         check_close(&search(&index, query), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_single_character_is_found_in_memory_as_on_disk() {
+    let texts = ["\u{f90a}", "か\u{3099}", "ｶﾞ", "金が", "１ 金"];
+    for grams in [Grams::Characters, Grams::Substrings] {
+        let Fixture { index, _folder } = fixture_with(grams);
+        let docs: Vec<_> = (1..).zip(texts).map(|(row, text)| doc(row, row, text, &[])).collect();
+        let found = |index: &Index| {
+            ["金", "が", "ガ", "か"].map(|q| {
+                let hits = search(index, &query(q, Match::AnyToken));
+                hits.iter().map(|hit| hit.row).collect::<Vec<_>>()
+            })
+        };
+        index.recent().remember(puts(&docs));
+        let in_memory = found(&index);
+        commit(&index, &docs).await;
+        assert_eq!(in_memory, found(&index), "{grams:?}");
+        assert!(in_memory[0].contains(&5), "{in_memory:?}");
     }
 }
 
