@@ -25,7 +25,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use service::logging::chain;
 use tantivy::{IndexReader, Searcher, TantivyError};
 use tokio::sync::watch;
 
@@ -185,11 +184,9 @@ impl Index {
             if segments.len() != shared.committed().searcher.segment_readers().len() {
                 shared.show(disk::progress(&shared.index)?)?;
             }
-            if segments.len() > 1 {
-                shared.with_writer(|writer| {
-                    writer.merge_at_rest(segments);
-                    Ok(())
-                })?;
+            if writer::at_rest(&segments).is_some() {
+                let mark = shared.committed().progress.mark;
+                shared.with_writer(|writer| writer.rest(&shared.store_id, mark))?;
             }
             Ok(())
         })
@@ -214,29 +211,34 @@ impl Index {
     }
 
     /// Drops what was added but not committed, after a failure; the index no longer counts as following.
+    ///
+    /// Merges that are under way are given up, since memory fills meanwhile.
     pub(crate) async fn undo(&self) -> Result<(), Error> {
-        self.shared.following.send_if_modified(|following| {
-            let was_current = *following == Following::Current;
-            if was_current {
-                *following = Following::Behind;
-            }
-            was_current
-        });
+        if *self.shared.following.borrow() == Following::Current {
+            self.shared.following.send_replace(Following::Behind);
+        }
         self.shared.recent.keep_while_room();
-        self.close().await;
-        // The commit itself may have worked, and only what came after it failed.
-        self.off_thread(|shared| shared.show(disk::progress(&shared.index)?)).await
+        self.off_thread(|shared| {
+            drop(shared.writer().take());
+            // The commit itself may have worked, and only what came after it failed.
+            shared.show(disk::progress(&shared.index)?)
+        })
+        .await
     }
 
-    /// Ends the writer and its threads; searches go on.
-    pub(crate) async fn close(&self) {
-        let closed = self.off_thread(|shared| {
-            let writer = shared.writer().take();
-            writer.map(Writer::finish).transpose()
-        });
-        if let Err(err) = closed.await {
-            tracing::warn!(error = %chain(&err), "the search index's writer did not end well");
-        }
+    /// Ends the writer and its threads, and gives up merges that are under way; searches go on.
+    pub(crate) async fn close(&self) -> Result<(), Error> {
+        self.off_thread(|shared| {
+            drop(shared.writer().take());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Notes that nobody follows the store any more, so that nobody waits for it.
+    pub(crate) fn leave(&self) {
+        self.shared.following.send_replace(Following::Behind);
+        self.shared.recent.keep_while_room();
     }
 
     /// Returns what a search sees, with these tokens counted: all that its queries have.

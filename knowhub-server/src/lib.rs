@@ -128,7 +128,6 @@ pub async fn serve(
 /// An open hub: store, indexes, and the tasks between them.
 pub struct Hub {
     handles: http::Handles,
-    recent: RecentRows,
     /// Origins of pages that may read answers.
     origins: Vec<String>,
     /// The tasks that bring the indexes after the store and the tokens after their file, and those that count.
@@ -154,12 +153,8 @@ impl Hub {
         })?;
         import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");
-        let search = Search::open(
-            store.clone(),
-            recent.clone(),
-            &folder,
-            config.search_recall_factor.into(),
-        )?;
+        let search =
+            Search::open(store.clone(), recent, &folder, config.search_recall_factor.into())?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
         gate.follow(&tasks, &stop);
@@ -190,7 +185,7 @@ impl Hub {
             registry,
         });
         let origins = config.knowhub_origins.clone();
-        Ok(Self { handles, recent, origins, tasks, stop })
+        Ok(Self { handles, origins, tasks, stop })
     }
 
     /// Returns the hub's HTTP API, without the guard of the listener.
@@ -202,9 +197,8 @@ impl Hub {
     pub async fn close(self) {
         self.stop.cancel();
         self.tasks.close();
+        // With them the indexes' followers end, and nobody waits for these any more.
         self.tasks.wait().await;
-        // Nothing makes room any more, so the writer must not wait for it.
-        self.recent.close();
         self.handles.store.close().await;
     }
 }

@@ -96,13 +96,6 @@ impl RecentRows {
         self.0.knowledge.remember(updates.knowledge);
         self.0.resources.remember(updates.resources);
     }
-
-    /// Lets the writer wait for room no more; called when nothing follows the store any longer.
-    pub(crate) fn close(&self) {
-        for (_, _, recent) in self.0.each() {
-            recent.close();
-        }
-    }
 }
 
 /// Returns what the index of its kind hears of a change.

@@ -54,8 +54,6 @@ struct State {
     top_row: i64,
     /// The texts' sizes together.
     bytes: usize,
-    /// Nobody lets go of rows any more, so nobody may wait for it.
-    closed: bool,
 }
 
 /// What memory knows of a row.
@@ -132,9 +130,7 @@ impl Recent {
     pub(crate) fn remember(&self, updates: Vec<Update>) {
         for update in updates {
             let newest = Newest::new(update, self.grams);
-            let must_wait = |state: &mut State| {
-                state.is_full() && state.keeping == Keeping::All && !state.closed
-            };
+            let must_wait = |state: &mut State| state.is_full() && state.keeping == Keeping::All;
             let mut state = self
                 .room
                 .wait_while(self.state(), must_wait)
@@ -177,7 +173,7 @@ impl Recent {
         is_whole
     }
 
-    /// Lets nobody wait for a follower that has failed.
+    /// Lets nobody wait for a follower that has failed or ended.
     pub(super) fn keep_while_room(&self) {
         let mut state = self.state();
         if state.keeping == Keeping::All {
@@ -195,12 +191,6 @@ impl Recent {
     /// Waits until so much is here that it should be committed now.
     pub(crate) async fn due(&self) {
         self.due.notified().await;
-    }
-
-    /// Lets nobody wait for room any more.
-    pub(crate) fn close(&self) {
-        self.state().closed = true;
-        self.room.notify_all();
     }
 
     /// Returns how many changes are here.

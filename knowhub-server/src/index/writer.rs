@@ -1,9 +1,13 @@
 //! Writing an index on disk.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use tantivy::{
     IndexWriter, SegmentMeta, Term,
-    index::SegmentId,
-    indexer::{IndexWriterOptions, LogMergePolicy},
+    indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
 use super::{Error, Update, disk::Progress, fields::Fields};
@@ -24,6 +28,8 @@ pub(super) struct Writer {
     engine: IndexWriter,
     /// The greatest row that was ever added, committed or not.
     top_row: i64,
+    /// Told to the engine's [`Merging`].
+    at_rest: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -35,15 +41,14 @@ impl Writer {
             .memory_budget_per_thread(MEMORY_BYTES)
             .build();
         let engine: IndexWriter = index.writer_with_options(options)?;
-        let mut merging = LogMergePolicy::default();
-        merging.set_min_num_segments(MERGED_SEGMENTS);
-        merging.set_min_layer_size(SMALL_SEGMENT_ROWS);
-        engine.set_merge_policy(Box::new(merging));
-        Ok(Self { engine, top_row })
+        let at_rest = Arc::new(AtomicBool::new(false));
+        engine.set_merge_policy(Box::new(Merging::new(Arc::clone(&at_rest))));
+        Ok(Self { engine, top_row, at_rest })
     }
 
     /// Takes in the next changes, in order.
     pub(super) fn add(&mut self, fields: &Fields, updates: &[Update]) -> Result<(), Error> {
+        self.at_rest.store(false, Ordering::Relaxed);
         for update in updates {
             // A row above all others is new; only others can have an older copy.
             if update.row() <= self.top_row {
@@ -66,22 +71,51 @@ impl Writer {
         Ok(progress)
     }
 
-    /// Has the engine merge what leaves fewer segments at a fair price; it does so in the background.
-    pub(super) fn merge_at_rest(&mut self, mut segments: Vec<SegmentMeta>) {
-        segments.sort_by_key(SegmentMeta::num_docs);
-        let sizes: Vec<u32> = segments.iter().map(SegmentMeta::num_docs).collect();
-        segments.truncate(worth_merging(&sizes));
-        let ids: Vec<SegmentId> = segments.iter().map(SegmentMeta::id).collect();
-        if !ids.is_empty() {
-            // It refuses when one of them is in a merge already, and then there is nothing to do.
-            drop(self.engine.merge(&ids));
+    /// Has the engine merge segments [at rest](at_rest), in the background, until rows come in.
+    ///
+    /// All that was taken in must be durable as far as change `mark`.
+    pub(super) fn rest(&mut self, store_id: &str, mark: i64) -> Result<(), Error> {
+        self.at_rest.store(true, Ordering::Relaxed);
+        // A commit makes the engine look for merges; it alone knows which segments are in one already.
+        self.commit(store_id, mark)?;
+        Ok(())
+    }
+}
+
+/// What the engine merges, of segments that are in no merge yet.
+#[derive(Debug)]
+struct Merging {
+    under_load: LogMergePolicy,
+    at_rest: Arc<AtomicBool>,
+}
+
+impl Merging {
+    fn new(at_rest: Arc<AtomicBool>) -> Self {
+        let mut under_load = LogMergePolicy::default();
+        under_load.set_min_num_segments(MERGED_SEGMENTS);
+        under_load.set_min_layer_size(SMALL_SEGMENT_ROWS);
+        Self { under_load, at_rest }
+    }
+}
+
+impl MergePolicy for Merging {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        if self.at_rest.load(Ordering::Relaxed) {
+            at_rest(segments).into_iter().collect()
+        } else {
+            self.under_load.compute_merge_candidates(segments)
         }
     }
+}
 
-    /// Waits until the engine has merged what it is merging.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        Ok(self.engine.wait_merging_threads()?)
-    }
+/// Returns which of these segments should become one while no rows come in, if that leaves fewer at a fair price.
+pub(super) fn at_rest(segments: &[SegmentMeta]) -> Option<MergeCandidate> {
+    let mut segments: Vec<_> = segments.iter().collect();
+    segments.sort_by_key(|segment| segment.num_docs());
+    let sizes: Vec<u32> = segments.iter().map(|segment| segment.num_docs()).collect();
+    segments.truncate(worth_merging(&sizes));
+    let ids: Vec<_> = segments.into_iter().map(SegmentMeta::id).collect();
+    (!ids.is_empty()).then_some(MergeCandidate(ids))
 }
 
 /// Returns how many of the smallest segments, given by their rows in growing order, should become one.
