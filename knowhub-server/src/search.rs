@@ -6,6 +6,7 @@ mod knowledge;
 mod places;
 mod relevance;
 mod resources;
+mod rows;
 
 use std::{path::Path, sync::Arc};
 
@@ -15,12 +16,13 @@ pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
 pub(crate) use knowledge::KnowledgeQuery;
 use places::Places;
 pub(crate) use resources::ResourceQuery;
+use rows::Rows;
 
 use crate::{
     blocking,
     index::{self, Following, Grams, Index, Recent, Update},
     metrics::IndexLoad,
-    store::{self, Change, Reader, RecordKind, Store},
+    store::{self, Change, RecordKind, Store},
 };
 
 /// Why a search failed.
@@ -87,14 +89,17 @@ impl Default for RecentRows {
 
 impl RecentRows {
     /// Takes in what was committed, so that the next search finds it; waits while there is no room.
+    ///
+    /// A search leaves out a record that has changed until its new state is here,
+    /// so what changes does not wait behind experiences, which come in bursts and never change.
     pub(crate) fn publish(&self, changes: &[Change]) {
         let mut updates = Kinds::<Vec<Update>>::default();
         for change in changes {
             updates.get_mut(change.kind()).push(update(change));
         }
-        self.0.experiences.remember(updates.experiences);
         self.0.knowledge.remember(updates.knowledge);
         self.0.resources.remember(updates.resources);
+        self.0.experiences.remember(updates.experiences);
     }
 }
 
@@ -138,13 +143,15 @@ impl Search {
     }
 
     /// Runs a whole search where it may block: to hand it from thread to thread costs more than most of its steps.
+    ///
+    /// It is run again when a row has changed since it was found.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self, &Reader<'_>) -> Result<T, Error> + Send + 'static,
+        work: impl Fn(&Self, &Rows<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let _place = self.places.take().await?;
         let search = self.clone();
-        self.store.reading(move |rows| work(&search, rows)).await
+        self.store.reading(move |reader| rows::unchanged(reader, |rows| work(&search, rows))).await
     }
 
     /// Starts the tasks that bring the indexes after the store until `stop`.
@@ -189,5 +196,41 @@ impl Search {
             // It fails only when the index is gone, and then nobody waits for it.
             let _ = index.following().wait_for(|state| *state != Following::Building).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::{metrics::CommitMetrics, store::DeletedRow};
+
+    #[tokio::test]
+    async fn what_changes_does_not_wait_behind_experiences() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
+        let recent = RecentRows::default();
+        let search = Search::open(store, recent.clone(), &folder.path().join("index"), 1).unwrap();
+        for (_, _, index) in search.indexes.each() {
+            index.recent().keep();
+            assert!(index.caught_up());
+        }
+        let gone = |kind, row| Change::Deleted(DeletedRow { kind, row, seq: row });
+        // More than there is room for.
+        let mut changes: Vec<_> =
+            (1..10_000).map(|row| gone(RecordKind::Experience, row)).collect();
+        changes.push(gone(RecordKind::Knowledge, 10_000));
+        changes.push(gone(RecordKind::Resource, 10_001));
+        let publisher = recent.clone();
+        let publishing = thread::spawn(move || publisher.publish(&changes));
+        while recent.0.experiences.len() == 0 {
+            thread::yield_now();
+        }
+        assert_eq!((recent.0.knowledge.len(), recent.0.resources.len()), (1, 1));
+        assert!(!publishing.is_finished());
+        search.indexes.experiences.leave();
+        publishing.join().unwrap();
     }
 }

@@ -1,16 +1,16 @@
 //! Searching knowledge: lexical recall within the filters, then a decision on each candidate's relevance.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus, Signals};
 
 use super::{
-    Error, Search,
+    Error, Rows, Search,
     relevance::{self, Question, counted_tokens},
 };
 use crate::{
     index::{Doc, Hit, Match, Query, View},
-    store::{KnowledgeRow, Reader},
+    store::KnowledgeRow,
     text::tokens,
 };
 
@@ -114,7 +114,7 @@ impl Search {
     fn find_knowledge(
         &self,
         query: &KnowledgeQuery,
-        rows: &Reader<'_>,
+        rows: &Rows<'_>,
     ) -> Result<KnowledgeSearch, Error> {
         let view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
         let question = Question::new(&query.q, view.frequencies());
@@ -142,7 +142,7 @@ impl Search {
         view: &View<'_>,
         query: &KnowledgeQuery,
         names: &HashSet<String>,
-        rows: &Reader<'_>,
+        rows: &Rows<'_>,
     ) -> Result<Vec<(Hit, Knowledge)>, Error> {
         let limit = self.recall_factor * query.top_k;
         let recalled = |matching, names: Vec<String>| {
@@ -160,16 +160,12 @@ impl Search {
         let mut seen = HashSet::new();
         let hits: Vec<Hit> =
             whole.into_iter().chain(rest).filter(|hit| seen.insert(hit.row)).collect();
-        let mut rows: HashMap<i64, KnowledgeRow> = rows
-            .list_knowledge(hits.iter().map(|hit| hit.row).collect())?
-            .into_iter()
-            .map(|row| (row.row, row))
-            .collect();
-        // A row that changed since it was indexed is left out; its new state is a hit of its own.
-        let current = |hit: Hit| {
-            let row = rows.remove(&hit.row).filter(|row| row.seq == hit.seq)?;
-            is_searchable(&row.record).then_some((hit, row.record))
+        let read = rows.list_knowledge(hits.iter().map(|hit| hit.row).collect())?;
+        let mut current = rows.as_found(&hits, read, |row| (row.row, row.seq));
+        let searchable = |hit: Hit| {
+            let record = current.remove(&hit.row)?.record;
+            is_searchable(&record).then_some((hit, record))
         };
-        Ok(hits.into_iter().filter_map(current).collect())
+        Ok(hits.into_iter().filter_map(searchable).collect())
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use protocol::hub::ContentType;
 
 use super::{
-    Error, Search,
+    Error, Rows, Search,
     relevance::{self, Question, counted_tokens},
 };
 use crate::{
     index::{Doc, Hit, Match, Query, View},
-    store::{Reader, Resource, ResourceFilter},
+    store::{Resource, ResourceFilter},
     text::tokens,
 };
 
@@ -98,7 +98,7 @@ impl Search {
     fn find_resources(
         &self,
         query: &ResourceQuery,
-        rows: &Reader<'_>,
+        rows: &Rows<'_>,
     ) -> Result<(Vec<Resource>, u64), Error> {
         let shown = query.offset..(query.offset + query.limit).min(MAX_SHOWN);
         let whole = HashSet::from([query.q.trim().to_lowercase()]);
@@ -125,7 +125,7 @@ fn partial_matches(
     view: &View<'_>,
     query: &ResourceQuery,
     mut known: HashSet<i64>,
-    rows: &Reader<'_>,
+    rows: &Rows<'_>,
 ) -> Result<Vec<Hit>, Error> {
     let question = Question::new(&query.q, view.frequencies());
     let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
@@ -144,9 +144,7 @@ fn partial_matches(
 }
 
 /// Reads the rows again, and keeps those that did not change since they were indexed.
-fn read_current(hits: &[Hit], rows: &Reader<'_>) -> Result<HashMap<i64, Resource>, Error> {
-    let seqs: HashMap<i64, i64> = hits.iter().map(|hit| (hit.row, hit.seq)).collect();
-    let rows = rows.list_resources(seqs.keys().copied().collect())?;
-    let current = rows.into_iter().filter(|row| seqs.get(&row.row) == Some(&row.seq));
-    Ok(current.map(|row| (row.row, row)).collect())
+fn read_current(hits: &[Hit], rows: &Rows<'_>) -> Result<HashMap<i64, Resource>, Error> {
+    let read = rows.list_resources(hits.iter().map(|hit| hit.row).collect())?;
+    Ok(rows.as_found(hits, read, |row| (row.row, row.seq)))
 }
