@@ -24,6 +24,10 @@ const MAX_WITH_PARTIAL: usize = 5;
 /// How many rows the first look for names takes for each name; each further look takes four times as many.
 const ROWS_PER_NAME: usize = 4;
 
+/// How often rows of a name are looked for where the index only promises candidates; each further look takes four
+/// times as many, and what stands behind all these is not shown.
+const MAX_LOOKS_FOR_ROWS: usize = 3;
+
 /// How many rows are read from the store at once.
 const READ_ROWS: usize = 256;
 
@@ -86,6 +90,14 @@ impl Stage {
         match self {
             Self::Words | Self::Full => MAX_PER_NAME,
             Self::Partial => MAX_WITH_PARTIAL,
+        }
+    }
+
+    /// Returns how often rows of names are looked for at most.
+    fn looks_for_rows(self) -> usize {
+        match self {
+            Self::Full => MAX_LOOKS_FOR_ROWS,
+            Self::Words | Self::Partial => 1,
         }
     }
 }
@@ -232,26 +244,59 @@ fn find_rows(
     rows: &Reader<'_>,
 ) -> Result<(), Error> {
     let wanted = stage.rows_per_name();
-    let mut short: Vec<&mut Named> =
-        found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
-    if short.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
-    let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
-    let query = asked.query_for_names(stage, &names);
     // What earlier stages found is among the best here too.
-    let mut hits = view.search_groups(&query, &groups, MAX_PER_NAME + wanted)?;
-    for (named, hits) in short.iter().zip(&mut hits) {
-        hits.retain(|hit| named.rows.iter().all(|row| row.id.0 != hit.row));
-        hits.truncate(wanted - named.rows.len());
-    }
-    let mut matching = read_matching(asked, stage, &hits.concat(), rows)?;
-    for (named, hits) in short.iter_mut().zip(hits) {
-        let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
-        named.rows.extend(rows.filter(|row| row.report.name == named.name));
+    let (mut known, mut limit) = (0, MAX_PER_NAME + wanted);
+    for _ in 0..stage.looks_for_rows() {
+        let mut short: Vec<&mut Named> =
+            found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
+        if short.is_empty() {
+            break;
+        }
+        let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
+        let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
+        let query = asked.query_for_names(stage, &names);
+        let mut hits = view.search_groups(&query, &groups, limit)?;
+        let is_last = hits.iter().all(|hits| hits.len() < limit);
+        for (named, hits) in short.iter().zip(&mut hits) {
+            hits.drain(..known.min(hits.len()));
+            hits.retain(|hit| named.rows.iter().all(|row| row.id.0 != hit.row));
+        }
+        fill(asked, stage, &mut short, hits, rows)?;
+        if is_last {
+            break;
+        }
+        (known, limit) = (limit, 4 * limit);
     }
     Ok(())
+}
+
+/// Adds the first matching ones of these hits to each name, as many as it lacks.
+fn fill(
+    asked: &Asked,
+    stage: Stage,
+    short: &mut [&mut Named],
+    hits: Vec<Vec<Hit>>,
+    rows: &Reader<'_>,
+) -> Result<(), Error> {
+    let wanted = stage.rows_per_name();
+    let mut left: Vec<_> = hits.into_iter().map(Vec::into_iter).collect();
+    loop {
+        let lacking = short.iter().map(|named| wanted - named.rows.len());
+        let next: Vec<Vec<Hit>> =
+            lacking.zip(&mut left).map(|(count, left)| left.take(count).collect()).collect();
+        if next.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let mut matching = read_matching(asked, stage, &next.concat(), rows)?;
+        for (named, hits) in short.iter_mut().zip(next) {
+            let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
+            named.rows.extend(rows.filter(|row| row.report.name == named.name));
+        }
+        // These come best first: when some have no answer, those behind them have less.
+        if stage != Stage::Full {
+            return Ok(());
+        }
+    }
 }
 
 /// Returns the names as an answer shows them, with what is known over all their rows.

@@ -174,6 +174,17 @@ async fn rows_with_the_words_stem_alone_hide_none_that_has_the_word() {
 }
 
 #[tokio::test]
+async fn rows_with_traces_of_a_word_hide_none_that_has_it() {
+    let mut rows = vec![("pdf", "datatables"); 3];
+    rows.extend([("pdf", "stable files"); 100]);
+    let hub = hub_with(&rows).await;
+    assert_eq!(tasks_of_the_name(&hub, "tables").await, ["datatables"; 3], "in memory");
+    let hub = TestHub::start_in(hub.stop().await).await;
+    assert_eq!(tasks_of_the_name(&hub, "tables").await, ["datatables"; 3], "on disk");
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_long_question_finds_what_it_names() {
     let hub = hub_with(&[("pymupdf", "page.find_tables() 提取表格")]).await;
     let trace: Vec<String> = (0..200).map(|line| format!("frame{line}")).collect();
