@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How many secrets are looked at, and written, together; writers wait no longer than for this many.
-const BATCH: u32 = 100;
+const BATCH: usize = 100;
 
 /// What became of one secret.
 enum Outcome {

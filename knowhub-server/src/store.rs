@@ -52,6 +52,7 @@ mod resources;
 mod row_counts;
 mod sealed;
 mod tombstones;
+mod unreadable;
 mod versions;
 mod writer;
 

@@ -177,7 +177,9 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
             resource::Refusal::Key(_) => (StatusCode::FORBIDDEN, ErrorCode::Forbidden),
             resource::Refusal::Field(_) => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Invalid),
         },
-        store::Error::KeyReused => (StatusCode::CONFLICT, ErrorCode::Conflict),
+        store::Error::KeyReused | store::Error::Unreadable { .. } => {
+            (StatusCode::CONFLICT, ErrorCode::Conflict)
+        }
         store::Error::OtherVersion { .. } => {
             (StatusCode::PRECONDITION_FAILED, ErrorCode::PreconditionFailed)
         }
@@ -186,7 +188,9 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
                 knowledge::Refusal::Unknown { .. } | knowledge::Refusal::NoRelation => {
                     StatusCode::NOT_FOUND
                 }
-                knowledge::Refusal::State(_) => StatusCode::CONFLICT,
+                knowledge::Refusal::Unreadable { .. } | knowledge::Refusal::State(_) => {
+                    StatusCode::CONFLICT
+                }
                 knowledge::Refusal::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             };
             (status, refusal.code())

@@ -14,6 +14,15 @@ pub(crate) enum Refusal {
     /// The records are not related in this way.
     #[error("there is no such relation between the two records")]
     NoRelation,
+    /// The record cannot be read, so what it says could not be kept.
+    #[error(
+        "the stored record {id} cannot be read, so it can neither be changed nor kept as an earlier version; \
+         a DELETE with erase=true removes it for good"
+    )]
+    Unreadable {
+        /// The id, as it was given.
+        id: String,
+    },
     /// The record, or the one it would relate to, does not allow it.
     #[error("{0}")]
     State(String),
@@ -27,7 +36,7 @@ impl Refusal {
     pub(crate) fn code(&self) -> ErrorCode {
         match self {
             Self::Unknown { .. } | Self::NoRelation => ErrorCode::NotFound,
-            Self::State(_) => ErrorCode::Conflict,
+            Self::Unreadable { .. } | Self::State(_) => ErrorCode::Conflict,
             Self::Invalid(_) => ErrorCode::Invalid,
         }
     }

@@ -13,7 +13,8 @@ pub(super) fn value<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlit
     serde_json::from_str(&row.get::<_, String>(column)?).map_err(unreadable)
 }
 
-/// Returns the error of a stored text that does not say what it should.
-pub(super) fn unreadable(err: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(err))
+/// Returns the error of a stored text that does not say what it should; the cause is left out, since it may quote it.
+pub(super) fn unreadable<E: std::error::Error>(_: E) -> rusqlite::Error {
+    let cause = "a stored text is not what its column holds";
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, cause.into())
 }

@@ -1,12 +1,14 @@
 //! What was asked for and not found.
 
+use std::sync::Arc;
+
 use protocol::{
     Timestamp,
     hub::{Demand, DemandKind},
 };
 use rusqlite::{Connection, Row};
 
-use super::{Error, Store, columns::unreadable};
+use super::{Error, Store, columns::unreadable, left_out};
 
 /// How many entries are kept; beyond that the least wanted ones lose, among equals those longest not asked for.
 pub(crate) const MAX_DEMAND: u32 = 10_000;
@@ -54,10 +56,11 @@ impl Store {
 
     /// Lists what is known to be wanted.
     pub(crate) async fn list_wanted(&self) -> Result<Vec<(DemandKind, String)>, Error> {
-        self.read(|db| {
+        let left_out = Arc::clone(&self.left_out);
+        self.read(move |db| {
             let mut listing = db.prepare_cached("SELECT * FROM demand")?;
-            let rows = listing.query_map([], from_row)?;
-            Ok(rows.map(|row| row.map(|row| (row.kind, row.wanted))).collect::<Result<_, _>>()?)
+            let key = |row: &Row<'_>| from_row(row).map(|row| (row.kind, row.wanted));
+            Ok(left_out.list(&left_out::DEMAND, listing.query([])?, key)?)
         })
         .await
     }
@@ -70,6 +73,7 @@ impl Store {
         limit: u32,
     ) -> Result<(Vec<Demand>, u64), Error> {
         let kind = kind.map(DemandKind::as_str);
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let wanted =
                 format!("FROM demand WHERE (?1 IS NULL OR kind = ?1) AND NOT ({IS_FOUND})");
@@ -78,8 +82,8 @@ impl Store {
             let mut listing = db.prepare_cached(&format!(
                 "SELECT * {wanted} ORDER BY count DESC, last_at DESC, wanted LIMIT ?2 OFFSET ?3"
             ))?;
-            let rows = listing.query_map((kind, limit, offset), from_row)?;
-            Ok((rows.collect::<Result<_, _>>()?, total as u64))
+            let rows = listing.query((kind, limit, offset))?;
+            Ok((left_out.list(&left_out::DEMAND, rows, from_row)?, total as u64))
         })
         .await
     }

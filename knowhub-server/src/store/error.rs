@@ -4,6 +4,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use rusqlite::ErrorCode;
 
+use super::RecordKind;
 use crate::{knowledge, resource};
 
 /// Why a read or write failed.
@@ -34,6 +35,18 @@ pub(crate) enum Error {
     OtherVersion {
         /// The version it has; absent when there is no such record.
         current: Option<i64>,
+    },
+    /// The record that a change is about cannot be read, so what it says could not be kept.
+    #[error(
+        "the stored {} {id} cannot be read, so it can neither be changed nor kept as an earlier version; \
+         a DELETE with erase=true removes it for good",
+        .kind.as_str()
+    )]
+    Unreadable {
+        /// What it is.
+        kind: RecordKind,
+        /// Its id.
+        id: String,
     },
     /// What is stored does not allow the change of a resource.
     #[error(transparent)]

@@ -82,20 +82,27 @@ pub(super) fn count_imported_experience(
     count_experience(db, report)
 }
 
-/// Takes a deleted experience out of the aggregate of its name, within the caller's transaction.
-pub(super) fn uncount_experience(db: &Connection, report: &NewExperience) -> rusqlite::Result<()> {
+/// Takes an experience that is about to be deleted out of the aggregate of its name, within the caller's transaction.
+///
+/// It need not be readable.
+pub(super) fn uncount_experience(db: &Connection, id: ExperienceId) -> rusqlite::Result<()> {
     db.prepare_cached(
         "UPDATE resource_names SET
              experience_count = experience_count - 1,
-             score_sum = score_sum - coalesce(?2, 0),
-             score_count = score_count - (?2 IS NOT NULL),
-             url = CASE url WHEN ?3 THEN coalesce((
-                 SELECT url FROM experiences WHERE name = ?1 AND url <> '' ORDER BY id DESC LIMIT 1
-             ), '') ELSE url END
-         WHERE name = ?1",
+             score_sum = score_sum - coalesce(gone.score, 0),
+             score_count = score_count - (gone.score IS NOT NULL),
+             url = CASE resource_names.url WHEN gone.url THEN coalesce((
+                 SELECT url FROM experiences WHERE name = gone.name AND id <> gone.id AND url <> ''
+                 ORDER BY id DESC LIMIT 1
+             ), '') ELSE resource_names.url END
+         FROM (SELECT id, name, score, url FROM experiences WHERE id = ?1) AS gone
+         WHERE resource_names.name = gone.name",
     )?
-    .execute((&report.name, report.score, &report.url))?;
-    db.prepare_cached("DELETE FROM resource_names WHERE name = ?1 AND experience_count = 0")?
-        .execute([&report.name])?;
+    .execute([id.0])?;
+    db.prepare_cached(
+        "DELETE FROM resource_names
+         WHERE name = (SELECT name FROM experiences WHERE id = ?1) AND experience_count = 0",
+    )?
+    .execute([id.0])?;
     Ok(())
 }

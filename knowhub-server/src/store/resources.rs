@@ -19,6 +19,7 @@ use super::{
     idempotency,
     left_out::{self, LeftOut},
     tombstones::{Dead, insert_tombstone, note_erasure},
+    unreadable::{delete_unread, find_unread, not_found},
     versions,
 };
 use crate::resource::{Edit, KeyDemand};
@@ -98,7 +99,7 @@ impl Store {
     ) -> Result<Written<ResourceStored>, Error> {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), edit.at, || {
-                let current = find(db, &id)?;
+                let current = find_to_change(db, &id)?;
                 expected.check(current.as_ref().map(|resource| resource.version))?;
                 let created = current.is_none();
                 let version = match &current {
@@ -127,32 +128,39 @@ impl Store {
     ) -> Result<Option<ResourceDeleted>, Error> {
         self.write(move |db, changes| {
             let ResourceDeletion { id, expected, key, erase, deletion } = order;
-            let current = find(db, &id)?;
-            expected.check(current.as_ref().map(|resource| resource.version))?;
-            let is_sealed = current.as_ref().is_some_and(Resource::is_sealed);
-            key.check(is_sealed || erase && versions::has_sealed(db, &id)?)?;
-            let version = match current {
-                Some(current) => {
+            let kind = RecordKind::Resource;
+            let check = |version, is_sealed| -> Result<(), Error> {
+                expected.check(version)?;
+                Ok(key.check(is_sealed || erase && versions::has_sealed(db, &id)?)?)
+            };
+            let version = match find_to_change(db, &id) {
+                Ok(Some(current)) => {
                     let (row, version) = (current.row, current.version);
+                    check(Some(version), current.is_sealed())?;
                     keep(db, current, deletion.at, &deletion.by)?;
                     db.prepare_cached("DELETE FROM resources WHERE id = ?1")?
                         .execute([id.as_str()])?;
-                    let (kind, id) = (RecordKind::Resource, id.as_str());
+                    let id = id.as_str();
                     let dead = Dead { kind, id, row, version, fingerprint: "" };
                     changes.push(Change::Deleted(insert_tombstone(db, dead, &deletion)?));
                     version
                 }
-                None if erase => {
-                    let kind = RecordKind::Resource;
-                    let last = versions::find_last(db, kind, id.as_str())?;
+                Ok(None) => {
+                    check(None, false)?;
+                    let last = versions::find_last(db, kind, id.as_str())?.filter(|_| erase);
                     let Some(version) = last else { return Ok(None) };
                     note_erasure(db, kind, id.as_str(), &deletion)?;
                     version
                 }
-                None => return Ok(None),
+                Err(failure) => {
+                    let place = find_unread(db, kind, id.as_str(), erase, failure)?;
+                    check(Some(place.version), place.is_sealed)?;
+                    delete_unread(db, changes, kind, id.as_str(), place, &deletion)?;
+                    place.version
+                }
             };
             if erase {
-                versions::erase(db, RecordKind::Resource, id.as_str())?;
+                versions::erase(db, kind, id.as_str())?;
             }
             Ok(Some(ResourceDeleted { id, version, erased: erase }))
         })
@@ -161,7 +169,7 @@ impl Store {
 
     /// Finds the resource with this id.
     pub(crate) async fn find_resource(&self, id: ResourceId) -> Result<Option<Resource>, Error> {
-        self.read(move |db| find(db, &id)).await
+        self.read(move |db| Ok(find(db, &id)?)).await
     }
 }
 
@@ -190,9 +198,14 @@ pub(super) fn list_after(
     })
 }
 
-fn find(db: &Connection, id: &ResourceId) -> Result<Option<Resource>, Error> {
+fn find(db: &Connection, id: &ResourceId) -> rusqlite::Result<Option<Resource>> {
     let mut statement = db.prepare_cached("SELECT * FROM resources WHERE id = ?1")?;
-    Ok(statement.query_row([id.as_str()], read).optional()?)
+    statement.query_row([id.as_str()], read).optional()
+}
+
+/// Finds a resource that is about to be changed; tells when it cannot be read.
+fn find_to_change(db: &Connection, id: &ResourceId) -> Result<Option<Resource>, Error> {
+    find(db, id).map_err(|err| not_found(err, RecordKind::Resource, id.as_str()))
 }
 
 fn keep(db: &Connection, resource: Resource, now: Timestamp, by: &str) -> Result<(), Error> {

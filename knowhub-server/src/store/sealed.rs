@@ -1,8 +1,11 @@
 //! The sealed secrets in the store, current and earlier ones, for whoever seals them anew.
 
-use protocol::ResourceId;
+use std::sync::Arc;
 
-use super::{Error, Store, columns::unreadable, resources::below};
+use protocol::ResourceId;
+use rusqlite::Row;
+
+use super::{Error, Store, columns::unreadable, left_out, resources::below};
 
 /// Which table sealed secrets are looked for in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +34,21 @@ impl Store {
         place: SealedIn,
         org: Option<String>,
         after: Option<Sealed>,
-        limit: u32,
+        limit: usize,
     ) -> Result<Vec<Sealed>, Error> {
-        let rows = match place {
-            SealedIn::Resources => "SELECT id, version, secure_body AS cell FROM resources",
-            // A record that is no JSON, or whose secret is no text, stops nobody from seeing the others.
-            SealedIn::Versions => {
-                "SELECT id, version,
-                     CASE WHEN json_valid(record) THEN record ->> '$.secure_body' END AS cell
-                 FROM versions WHERE kind = 'resource'"
+        let (table, rows) = match place {
+            SealedIn::Resources => {
+                (&left_out::RESOURCES, "SELECT id, version, secure_body AS cell FROM resources")
             }
+            // A record that is no JSON, or whose secret is no text, stops nobody from seeing the others.
+            SealedIn::Versions => (
+                &left_out::VERSIONS,
+                "SELECT kind, id, version,
+                     CASE WHEN json_valid(record) THEN record ->> '$.secure_body' END AS cell
+                 FROM versions WHERE kind = 'resource'",
+            ),
         };
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let (from, to) = org.as_deref().map(below).unzip();
             let (after_id, after_version) =
@@ -50,17 +57,16 @@ impl Store {
                 "SELECT * FROM ({rows}) WHERE typeof(cell) = 'text' AND cell <> ''
                    AND (?1 IS NULL OR id = ?1 OR (id >= ?2 AND id < ?3))
                    AND (id, version) > (coalesce(?4, ''), coalesce(?5, 0))
-                 ORDER BY id, version LIMIT ?6"
+                 ORDER BY id, version"
             ))?;
-            let rows =
-                statement.query_map((org, from, to, after_id, after_version, limit), |row| {
-                    Ok(Sealed {
-                        id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
-                        version: row.get("version")?,
-                        cell: row.get("cell")?,
-                    })
-                })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let mut rows = statement.query((org, from, to, after_id, after_version))?;
+            let mut sealed = Vec::new();
+            while sealed.len() < limit
+                && let Some(row) = rows.next()?
+            {
+                sealed.extend(left_out.read(table, row, read)?.ok());
+            }
+            Ok(sealed)
         })
         .await
     }
@@ -95,4 +101,12 @@ impl Store {
         })
         .await
     }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Sealed> {
+    Ok(Sealed {
+        id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
+        version: row.get("version")?,
+        cell: row.get("cell")?,
+    })
 }

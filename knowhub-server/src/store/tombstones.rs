@@ -5,6 +5,7 @@ pub(crate) use protocol::export::RecordKind;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::change::next_seq;
+use crate::knowledge::Author;
 
 /// A record that is deleted.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,13 @@ pub(crate) struct Deletion {
     pub(crate) reason: String,
     /// When.
     pub(crate) at: Timestamp,
+}
+
+impl Deletion {
+    /// Returns who changes other records because of it.
+    pub(super) fn author(&self) -> Author {
+        Author { name: self.by.clone(), now: self.at }
+    }
 }
 
 /// A deleted row, as an index has to hear of it.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use protocol::{ResourceId, Timestamp, hub::EarlierVersion};
+use protocol::{
+    ResourceId, Timestamp,
+    hub::{EarlierVersion, SEALED_PREFIX},
+};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
@@ -88,13 +91,14 @@ pub(super) fn find_last(
         .query_row((kind.as_str(), id), |row| row.get(0))
 }
 
-/// Tells whether any earlier version of a resource has a secret.
+/// Tells whether any earlier version of a resource has a secret, as far as it can be read.
 pub(super) fn has_sealed(db: &Connection, id: &ResourceId) -> rusqlite::Result<bool> {
     db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM versions WHERE kind = 'resource' AND id = ?1
-                        AND json_extract(record, '$.secure_body') <> '')",
+                        AND CASE WHEN json_valid(record) THEN record ->> '$.secure_body' <> ''
+                                 ELSE instr(record, ?2) END)",
     )?
-    .query_row([id.as_str()], |row| row.get(0))
+    .query_row((id.as_str(), SEALED_PREFIX), |row| row.get(0))
 }
 
 /// Removes all earlier versions of a deleted record for good, and notes on its tombstone that none comes back.

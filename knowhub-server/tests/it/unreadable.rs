@@ -145,3 +145,81 @@ async fn what_becomes_unreadable_is_no_longer_found_and_stops_no_later_row() {
     assert_eq!(hub.ids("提取").await, [id]);
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn it_can_be_removed_for_good_and_nothing_else_can_be_done_to_it() {
+    let Damaged { hub, bad, others: [good, better] } = damaged().await;
+    let knowledge = format!("/api/knowledge/{bad}");
+    let change = json!({ "title": "t", "body": "b", "task": "t", "id": "bad" });
+    for (method, path) in [
+        (Method::PATCH, &*knowledge),
+        (Method::PATCH, "/api/resource/bad"),
+        (Method::POST, "/api/resource"),
+        (Method::DELETE, &*knowledge),
+        (Method::DELETE, "/api/resource/bad"),
+        (Method::DELETE, "/api/experience/1"),
+    ] {
+        let body = (method != Method::DELETE).then_some(&change);
+        let refused = hub.call(method.clone(), path, &[], body).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{method} {path}: {refused:?}");
+        let message = refused.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains("erase=true"), "{message}");
+    }
+    for path in [&*knowledge, "/api/resource/bad", "/api/experience/1"] {
+        let erase = format!("{path}?erase=true");
+        if !path.contains("experience") {
+            let other = hub.call(Method::DELETE, &erase, &[("if-match", "\"9\"")], None).await;
+            assert_eq!(other.status, StatusCode::PRECONDITION_FAILED, "{path}: {other:?}");
+        }
+        let gone = hub.call(Method::DELETE, &erase, &[], None).await;
+        assert_eq!(gone.body["erased"], true, "{path}: {gone:?}");
+        let again = hub.call(Method::DELETE, path, &[], None).await;
+        assert_eq!(again.status, StatusCode::NOT_FOUND, "{path}: {again:?}");
+    }
+    let found = hub.find("/api/search", &[("q", "提取")]).await.body;
+    assert_eq!(found["results"][0]["experience_count"], 1, "{found}");
+    for id in [good, better] {
+        let shown = hub.get(&format!("/api/knowledge/{id}")).await.body;
+        assert_eq!(shown["relationships"], json!([]), "{shown}");
+    }
+    let gone = hub.call(Method::DELETE, "/api/resource/good?erase=true", &[], None).await;
+    assert_eq!(gone.status, StatusCode::OK, "one of its versions is no JSON: {gone:?}");
+
+    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
+    let export = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let mut checker = Checker::default();
+    checker.push(&export).unwrap();
+    assert_eq!(checker.finish().unwrap().1.left_out.count, 0);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn lists_of_feedback_and_demand_go_on_without_it() {
+    let hub = TestHub::start().await;
+    let id = hub.add_knowledge(json!({})).await;
+    for text in ["坏", "好"] {
+        let feedback = json!({ "evolve_feedback": text });
+        hub.call(Method::PUT, &format!("/api/knowledge/{id}"), &[], Some(&feedback)).await;
+        assert!(hub.names(&format!("{text}不存在")).await.is_empty());
+    }
+    let folder = hub.stop().await;
+    let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
+    for sql in [
+        "UPDATE feedback SET text = CAST(x'ff' AS TEXT) WHERE text = '坏'",
+        "UPDATE demand SET kind = 'other' WHERE wanted = '坏不存在'",
+    ] {
+        assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
+    }
+    drop(db);
+    let hub = TestHub::start_in(folder).await;
+    let listed = hub.get(&format!("/api/knowledge/{id}/feedback")).await.body;
+    assert_eq!(strings(&listed["results"], "text"), ["好"]);
+    let listed = hub.get("/api/demand").await.body;
+    assert_eq!(strings(&listed["results"], "wanted"), ["好不存在"]);
+
+    hub.add_experience(json!({ "name": "好不存在" })).await;
+    assert_eq!(hub.names("好不存在").await.len(), 1);
+    let listed = hub.get("/api/demand").await.body;
+    assert_eq!(listed["results"], json!([]), "what was wanted before the start is found");
+    hub.stop().await;
+}

@@ -50,6 +50,18 @@ fn execute(folder: &TempDir, sql: &str) {
 }
 
 #[tokio::test]
+async fn an_id_that_cannot_be_read_keeps_no_secret_from_being_sealed_anew() {
+    let hub = sealed().await;
+    hub.post("/api/resource", &json!({ "id": "acme/other", "secure_body": SECRET })).await;
+    let folder = hub.stop().await;
+    execute(&folder, "UPDATE resources SET id = '//' WHERE id = 'acme/login'");
+    let hub = start(folder, &format!("acme:{NEW_KEY},acme:{KEY}")).await;
+    let done = hub.post("/api/reseal", &json!({})).await;
+    assert_eq!((&done.body["resealed"], &done.body["failed"]), (&json!(1), &json!(0)), "{done:?}");
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_secret_opens_only_under_its_orgs_key() {
     let hub = sealed().await;
     assert_eq!(read(&hub, None).await.body["secure_body"], "[ENCRYPTED]");

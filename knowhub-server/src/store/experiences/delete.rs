@@ -12,6 +12,7 @@ use crate::store::{
     columns::json,
     resource_names,
     tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
+    unreadable::{delete_unread, find_unread, not_found},
     versions::{self, keep_version},
 };
 
@@ -30,15 +31,21 @@ impl Store {
     ) -> Result<Option<ExperienceDeleted>, Error> {
         self.write(move |db, changes| {
             let key = id.to_string();
-            match find(db, id)? {
-                Some(row) => delete(db, changes, row, &deletion)?,
-                None if erase && find_tombstone(db, RecordKind::Experience, &key)?.is_some() => {
-                    note_erasure(db, RecordKind::Experience, &key, &deletion)?;
+            let kind = RecordKind::Experience;
+            match find(db, id).map_err(|err| not_found(err, kind, &key)) {
+                Ok(Some(row)) => delete(db, changes, row, &deletion)?,
+                Ok(None) if erase && find_tombstone(db, kind, &key)?.is_some() => {
+                    note_erasure(db, kind, &key, &deletion)?;
                 }
-                None => return Ok(None),
+                Ok(None) => return Ok(None),
+                Err(failure) => {
+                    let place = find_unread(db, kind, &key, erase, failure)?;
+                    resource_names::uncount_experience(db, id)?;
+                    delete_unread(db, changes, kind, &key, place, &deletion)?;
+                }
             }
             if erase {
-                versions::erase(db, RecordKind::Experience, &key)?;
+                versions::erase(db, kind, &key)?;
             }
             Ok(Some(ExperienceDeleted { id, erased: erase }))
         })
@@ -53,8 +60,8 @@ fn delete(
     deletion: &Deletion,
 ) -> Result<(), Error> {
     let (id, kind) = (row.id, RecordKind::Experience);
+    resource_names::uncount_experience(db, id)?;
     db.prepare_cached("DELETE FROM experiences WHERE id = ?1")?.execute([id.0])?;
-    resource_names::uncount_experience(db, &row.report)?;
     let key = id.to_string();
     let record = hub::Experience::from(row);
     keep_version(db, kind, &key, ONLY_VERSION, &json(&record), deletion.at, &deletion.by)?;

@@ -116,9 +116,7 @@ pub(super) fn find_row(db: &Connection, id: &str) -> Result<KnowledgeRow, Error>
     match statement.query_row([id], read).optional() {
         Ok(Some(row)) => Ok(row),
         Ok(None) => Err(Refusal::Unknown { id: id.to_owned() }.into()),
-        Err(err) if is_unreadable(&err) => {
-            Err(Refusal::State(format!("the stored record {id} cannot be read")).into())
-        }
+        Err(err) if is_unreadable(&err) => Err(Refusal::Unreadable { id: id.to_owned() }.into()),
         Err(err) => Err(err.into()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use protocol::{
     KnowledgeId,
-    hub::{BatchResults, Knowledge, KnowledgeDeleted},
+    hub::{BatchResults, KnowledgeDeleted},
 };
 use rusqlite::Connection;
 
@@ -13,11 +13,12 @@ use super::{
     change::{each_once, expect, find_row, keep, refusable, update},
 };
 use crate::{
-    knowledge::{Author, forget},
+    knowledge::{Author, Refusal, forget},
     store::{
         Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
         idempotency,
         tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
+        unreadable::{delete_unread, find_unread},
         versions,
     },
 };
@@ -34,18 +35,26 @@ impl Store {
         erase: bool,
     ) -> Result<KnowledgeDeleted, Error> {
         self.write(move |db, changes| {
-            let version = match refusable(expect(db, id.as_str(), &expected))? {
+            let kind = RecordKind::Knowledge;
+            let version = match expect(db, id.as_str(), &expected) {
                 Ok(row) => {
                     let version = row.version;
                     delete(db, changes, &row, &deletion)?;
                     version
                 }
-                Err(unknown) => {
-                    let kind = RecordKind::Knowledge;
+                Err(unknown @ Error::Knowledge(Refusal::Unknown { .. })) => {
                     let deleted = find_tombstone(db, kind, id.as_str())?.filter(|_| erase);
-                    let version = deleted.ok_or(Error::Knowledge(unknown))?;
+                    let version = deleted.ok_or(unknown)?;
                     note_erasure(db, kind, id.as_str(), &deletion)?;
                     version
+                }
+                Err(failure) => {
+                    let place = find_unread(db, kind, id.as_str(), erase, failure)?;
+                    expected.check(Some(place.version))?;
+                    delete_unread(db, changes, kind, id.as_str(), place, &deletion)?;
+                    let others = find_related(db, &id)?;
+                    forget_everywhere(db, changes, &id, others, &deletion.author())?;
+                    place.version
                 }
             };
             if erase {
@@ -81,29 +90,36 @@ fn delete(
     row: &KnowledgeRow,
     deletion: &Deletion,
 ) -> Result<(), Error> {
-    let author = Author { name: deletion.by.clone(), now: deletion.at };
+    let author = deletion.author();
     keep(db, row, &author)?;
     db.prepare_cached("DELETE FROM knowledge WHERE row = ?1")?.execute([row.row])?;
     let (kind, id) = (RecordKind::Knowledge, row.record.id.as_str());
     let dead = Dead { kind, id, row: row.row, version: row.version, fingerprint: "" };
     changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
-    forget_everywhere(db, changes, &row.record, &author)
+    let others = row.record.relationships.iter().map(|one| one.target.as_str().to_owned());
+    forget_everywhere(db, changes, &row.record.id, others.collect(), &author)
+}
+
+/// Finds the records that relate to one that cannot say itself which they are.
+fn find_related(db: &Connection, id: &KnowledgeId) -> rusqlite::Result<BTreeSet<String>> {
+    db.prepare_cached("SELECT id FROM knowledge WHERE instr(relationships, ?1)")?
+        .query_map([id.as_str()], |row| row.get(0))?
+        .collect()
 }
 
 /// Ends the relations that others have with a deleted record; they would lead nowhere.
 fn forget_everywhere(
     db: &Connection,
     changes: &mut Vec<Change>,
-    deleted: &Knowledge,
+    deleted: &KnowledgeId,
+    others: BTreeSet<String>,
     author: &Author,
 ) -> Result<(), Error> {
-    let others: BTreeSet<&KnowledgeId> =
-        deleted.relationships.iter().map(|one| &one.target).collect();
     for other in others {
         // One that is gone itself has nothing to forget.
-        if let Ok(row) = refusable(find_row(db, other.as_str()))? {
+        if let Ok(row) = refusable(find_row(db, &other))? {
             update(db, changes, row, author, |record| {
-                forget(record, &deleted.id);
+                forget(record, deleted);
                 Ok(())
             })?;
         }

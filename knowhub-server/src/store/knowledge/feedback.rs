@@ -1,5 +1,7 @@
 //! What users found of records: cases, scores, verdicts, and what a record should say instead.
 
+use std::sync::Arc;
+
 use protocol::{
     KnowledgeId, Timestamp, export,
     hub::{BatchFeedback, BatchResults, Case, EvalStatus, Feedback, KnowledgeFeedback},
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::change::{Edited, expect, find_row, named_first, refusable, update};
 use crate::{
     knowledge::{Author, item_result, take_feedback, take_verdict},
-    store::{Error, Expected, IdempotentRequest, Store, Written, idempotency},
+    store::{Error, Expected, IdempotentRequest, Store, Written, idempotency, left_out},
 };
 
 /// Feedback that waits to be worked into its record.
@@ -150,6 +152,7 @@ impl Store {
         offset: u32,
         limit: u32,
     ) -> Result<(Vec<Feedback>, u64), Error> {
+        let left_out = Arc::clone(&self.left_out);
         self.read(move |db| {
             let db = db.unchecked_transaction()?;
             find_row(&db, id.as_str())?;
@@ -159,8 +162,8 @@ impl Store {
             let mut statement = db.prepare_cached(
                 "SELECT * FROM feedback WHERE knowledge_id = ?1 ORDER BY id DESC LIMIT ?2 OFFSET ?3",
             )?;
-            let rows = statement.query_map((id.as_str(), limit, offset), read)?;
-            Ok((rows.collect::<Result<_, _>>()?, total.into()))
+            let rows = statement.query((id.as_str(), limit, offset))?;
+            Ok((left_out.list(&left_out::FEEDBACK, rows, read)?, total.into()))
         })
         .await
     }
