@@ -12,7 +12,7 @@ use rusqlite::{
 };
 use service::file_lock::FileLock;
 
-use super::{OpenError, file, integrity};
+use super::{OpenError, change, file, integrity};
 
 /// How many pages are copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 4_096;
@@ -177,6 +177,8 @@ fn copy_pages(
         }
     }
     drop(backup);
+    // From here on two stores may go different ways, and an index of the one must not be taken for the other's.
+    change::renew_identity(&target)?;
     // One file, with no log beside it, which the hub begins anew when it opens the file.
     target.pragma_update(None, "journal_mode", "DELETE")
 }

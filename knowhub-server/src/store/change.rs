@@ -48,7 +48,7 @@ impl Change {
 /// Which store this is, so that an index of another one is not taken for its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Drawn when the store was created.
+    /// Drawn when the store was created, or copied.
     pub(crate) id: String,
     /// The last number of the change sequence when the store was opened; 0 when there is none.
     pub(crate) last_seq: i64,
@@ -109,6 +109,12 @@ pub(super) fn identity(db: &Connection) -> rusqlite::Result<Identity> {
     db.query_row("SELECT id, last_seq FROM store", [], |row| {
         Ok(Identity { id: row.get(0)?, last_seq: row.get(1)? })
     })
+}
+
+/// Makes a copy of a store a store of its own.
+pub(super) fn renew_identity(db: &Connection) -> rusqlite::Result<()> {
+    db.execute("UPDATE store SET id = lower(hex(randomblob(16)))", [])?;
+    Ok(())
 }
 
 /// Takes the next number, within the caller's transaction.

@@ -44,6 +44,33 @@ async fn a_backup_of_a_running_hub_is_a_store_of_its_own() {
 }
 
 #[tokio::test]
+async fn what_comes_back_from_elsewhere_is_indexed_anew() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": "之前" })).await;
+    let (elsewhere, file) = elsewhere();
+    back_up(&hub.config(), &file, false).unwrap();
+    hub.add_experience(json!({ "name": "只在这里" })).await;
+    let here = hub.stop().await;
+
+    let copy = TestHub::start_in(elsewhere).await;
+    for name in ["那里", "也在那里"] {
+        copy.add_experience(json!({ "name": name })).await;
+    }
+    let elsewhere = copy.stop().await;
+    fs::copy(config(&elsewhere).knowhub_db, config(&here).knowhub_db).unwrap();
+
+    let hub = TestHub::start_in(here).await;
+    for (name, expected) in
+        [("之前", &["之前"][..]), ("那里", &["也在那里", "那里"]), ("只在这里", &[])]
+    {
+        let mut names = hub.names(name).await;
+        names.sort();
+        assert_eq!(names, expected, "{name}");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_backup_replaces_no_file_unasked() {
     let hub = TestHub::start().await;
     let (_folder, file) = elsewhere();
