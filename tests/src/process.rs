@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io::{self, Seek, SeekFrom},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -35,7 +36,17 @@ impl Process {
     ///
     /// When it ends or stays silent instead; carries what it logged.
     pub async fn start(name: &str, folder: &Path, settings: &[(&str, String)]) -> Result<Self> {
-        Self::start_by(Command::new(binary::find(name)?), name, folder, settings).await
+        Self::start_within(PATIENCE, name, folder, settings).await
+    }
+
+    /// The same of one that may need longer than most, such as a hub that checks or migrates a large store.
+    pub async fn start_within(
+        patience: Duration,
+        name: &str,
+        folder: &Path,
+        settings: &[(&str, String)],
+    ) -> Result<Self> {
+        Self::start_by(Command::new(binary::find(name)?), patience, name, folder, settings).await
     }
 
     /// The same where `disk` is mounted.
@@ -45,17 +56,19 @@ impl Process {
         folder: &Path,
         settings: &[(&str, String)],
     ) -> Result<Self> {
-        Self::start_by(disk.command(binary::find(name)?), name, folder, settings).await
+        Self::start_by(disk.command(binary::find(name)?), PATIENCE, name, folder, settings).await
     }
 
     async fn start_by(
         mut command: Command,
+        patience: Duration,
         name: &str,
         folder: &Path,
         settings: &[(&str, String)],
     ) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let stderr = File::options().create(true).append(true).open(&log)?;
+        let earlier = stderr.metadata()?.len();
         let mut child = command
             .env_clear()
             .envs(settings.iter().map(|(key, value)| (key, value)))
@@ -69,14 +82,14 @@ impl Process {
         let stdout = child.stdout.take().context("standard output is piped")?;
         let mut line = String::new();
         let mut stdout = BufReader::new(stdout);
-        let read = timeout(PATIENCE, stdout.read_line(&mut line)).await;
+        let read = timeout(patience, stdout.read_line(&mut line)).await;
         let addr =
             line.trim().strip_prefix("listening on http://").and_then(|addr| addr.parse().ok());
         if let (Ok(Ok(_)), Some(addr)) = (read, addr) {
             return Ok(Self { name: name.to_owned(), child, log, addr });
         }
-        let logged = fs::read_to_string(&log).unwrap_or_default();
-        bail!("{name} announced no address but {line:?}; it logged:\n{logged}")
+        let logged = logged_after(&log, earlier).unwrap_or_default();
+        bail!("{name} announced no address but {line:?} within {patience:?}; it logged:\n{logged}")
     }
 
     /// Returns where it listens.
@@ -127,4 +140,11 @@ impl Process {
         let pid = Pid::from_raw(id).context("a process id is positive")?;
         kill_process(pid, signal).with_context(|| format!("signalling {}", self.name))
     }
+}
+
+/// Returns what was logged behind the first `bytes`, which earlier processes left.
+fn logged_after(log: &Path, bytes: u64) -> io::Result<String> {
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(bytes))?;
+    io::read_to_string(file)
 }

@@ -66,6 +66,9 @@ pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(&path, flags).map_err(refused)?;
     check_owner(&db, &path)?;
+    // A large store takes its time, in which nothing else is heard of the hub.
+    let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    tracing::info!(path = %path.display(), size_bytes = bytes, "checking the store");
     integrity::check_pages(&db, &path)?;
     configure(&db).map_err(refused)?;
     migrate(&mut db).map_err(refused)?;
@@ -157,7 +160,11 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
 }
 
 fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
-    for (done, migration) in MIGRATIONS.iter().enumerate().skip(version(db)?) {
+    let found = version(db)?;
+    if (1..MIGRATIONS.len()).contains(&found) {
+        tracing::info!(from = found, to = MIGRATIONS.len(), "migrating the store");
+    }
+    for (done, migration) in MIGRATIONS.iter().enumerate().skip(found) {
         let tx = db.transaction()?;
         tx.execute_batch(migration)?;
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;

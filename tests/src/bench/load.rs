@@ -27,7 +27,7 @@ const WRITERS: usize = 32;
 /// How often progress and readiness are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
 
-/// How long the index of a kept store may take to be built anew, and merging after many reports.
+/// How long a kept store may take to be checked, migrated and indexed anew, and merging after many reports.
 const BUILD_PATIENCE: Duration = Duration::from_mins(10);
 
 /// How long a hub must have done next to nothing to be at rest.
@@ -69,7 +69,7 @@ pub async fn start_hub(folder: &Path) -> Result<Process> {
         ("KNOWHUB_DB", store),
         ("KNOWHUB_RATE_LIMIT", "0".to_owned()),
     ];
-    let hub = Process::start("knowhub-server", folder, &settings).await?;
+    let hub = Process::start_within(BUILD_PATIENCE, "knowhub-server", folder, &settings).await?;
     await_readiness(hub.addr()).await?;
     Ok(hub)
 }
