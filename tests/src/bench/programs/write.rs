@@ -24,7 +24,7 @@ use tests::bench::{
 };
 use tokio::{
     task::JoinSet,
-    time::{Instant, interval, interval_at},
+    time::{Instant, Interval, interval_at},
 };
 
 #[derive(Parser)]
@@ -126,10 +126,13 @@ async fn measure(
         move || read_until(end, addr, &corpus, readers)
     });
     let mut writers = JoinSet::new();
-    for _ in 0..options.writers {
-        let period =
-            options.rate.map(|rate| Duration::from_secs(1) * options.writers as u32 / rate);
-        writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next), period));
+    for number in 0..options.writers {
+        let ticks = options.rate.map(|rate| {
+            let period = Duration::from_secs(1) * options.writers as u32 / rate;
+            // One after the other, as writers who know nothing of each other.
+            interval_at(started + period * number as u32 / options.writers as u32, period)
+        });
+        writers.spawn(write_until(end, addr, Arc::clone(corpus), Arc::clone(&next), ticks));
     }
     let mut reported = Latencies::default();
     while let Some(ended) = writers.join_next().await {
@@ -153,11 +156,10 @@ async fn write_until(
     addr: SocketAddr,
     corpus: Arc<Corpus>,
     next: Arc<AtomicU64>,
-    period: Option<Duration>,
+    mut ticks: Option<Interval>,
 ) -> Result<Latencies> {
     let mut client = Client::connect(addr).await?;
     let mut latencies = Latencies::default();
-    let mut ticks = period.map(interval);
     while Instant::now() < end {
         if let Some(ticks) = &mut ticks {
             // A late one is made up for, so that the rate holds.
