@@ -102,7 +102,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens or creates the store and takes its lock.
+    /// Opens or creates the store and takes its lock; needs a runtime.
     ///
     /// `publish` is told every committed change on the writer's thread before the writers get their answers;
     /// while it blocks, writers wait.

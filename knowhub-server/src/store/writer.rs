@@ -10,7 +10,10 @@ use std::{
 use rusqlite::{Connection, TransactionBehavior};
 use service::file_lock::FileLock;
 use service::logging::chain;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+};
 
 use super::{Change, Error, disk::Disk};
 use crate::metrics::CommitMetrics;
@@ -84,7 +87,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread, which owns the connection and the lock until it ends.
+    /// Starts the thread, which owns the connection and the lock until it ends; needs a runtime.
     pub(super) fn start(
         db: Connection,
         lock: FileLock,
@@ -93,8 +96,9 @@ impl Writer {
         metrics: CommitMetrics,
     ) -> io::Result<Self> {
         let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
+        let runtime = Handle::current();
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
-            write_until_closed(db, received, &publish, &disk, &metrics);
+            write_until_closed(db, received, &publish, &disk, &metrics, &runtime);
             drop(lock);
         })?;
         Ok(Self { messages, thread: Mutex::new(Some(thread)) })
@@ -141,6 +145,7 @@ fn write_until_closed(
     publish: &Publish,
     disk: &Disk,
     metrics: &CommitMetrics,
+    runtime: &Handle,
 ) {
     while let Some(first) = messages.blocking_recv() {
         let mut batch = Vec::new();
@@ -152,21 +157,30 @@ fn write_until_closed(
             }
             next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
         }
-        write_batch(&mut db, batch, publish, disk, metrics);
+        let committed = write_batch(&mut db, &mut batch, publish, disk, metrics);
+        // Told from here, each caller would wake up on its own and take this thread's turn.
+        runtime.spawn(async move { answer(batch, committed) });
+    }
+}
+
+/// Tells each caller what became of its write.
+fn answer(batch: Vec<Box<dyn Job>>, committed: Result<(), Error>) {
+    for job in batch {
+        job.answer(committed.clone());
     }
 }
 
 /// Commits the jobs together; one that fails is undone alone.
 fn write_batch(
     db: &mut Connection,
-    mut batch: Vec<Box<dyn Job>>,
+    batch: &mut [Box<dyn Job>],
     publish: &Publish,
     disk: &Disk,
     metrics: &CommitMetrics,
-) {
+) -> Result<(), Error> {
     let mut changes = Vec::new();
     let started = Instant::now();
-    let committed = commit(db, &mut batch, &mut changes);
+    let committed = commit(db, batch, &mut changes);
     disk.note(&committed);
     match &committed {
         Ok(()) => metrics.committed(batch.len(), started.elapsed()),
@@ -177,9 +191,7 @@ fn write_batch(
         Ok(()) => publish(changes),
         Err(err) => tracing::error!(error = %chain(err), "a commit failed"),
     }
-    for job in batch {
-        job.answer(committed.clone());
-    }
+    committed
 }
 
 fn commit(
@@ -227,11 +239,13 @@ mod tests {
 
     /// Writes jobs of these sizes in one batch, and returns their answers and the rows that were published.
     fn write(db: &mut Connection, sizes: &[u32]) -> (Vec<Result<i64, Error>>, Vec<i64>) {
-        let (jobs, mut answers): (Vec<_>, Vec<Answer>) =
+        let (mut jobs, mut answers): (Vec<_>, Vec<Answer>) =
             sizes.iter().map(|size| job(*size)).unzip();
         let (published, told) = std::sync::mpsc::channel();
         let publish: Publish = Box::new(move |changes| published.send(changes).unwrap());
-        write_batch(db, jobs, &publish, &Disk::default(), &CommitMetrics::default());
+        let committed =
+            write_batch(db, &mut jobs, &publish, &Disk::default(), &CommitMetrics::default());
+        answer(jobs, committed);
         let rows = told.try_iter().flatten().map(|change| match change {
             Change::Deleted(deleted) => deleted.row,
             _ => panic!("only deletions are made here"),
