@@ -11,6 +11,8 @@
 //! - `line`: a line, read and written.
 //! - `writer`, `checker`: the sum over all lines, made and compared.
 //! - `report`: what became of an import.
+//! - `subject`: of which record other lines speak.
+//! - `unknown`: fields that a reader would lose.
 
 mod bodies;
 mod check;
@@ -18,6 +20,8 @@ mod checker;
 mod line;
 mod records;
 mod report;
+mod subject;
+mod unknown;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -31,6 +35,8 @@ pub use records::{
     Evaluation, Experience, Feedback, KnowledgeRecord, RecordKind, Resource, Tombstone, Version,
 };
 pub use report::{Conflict, Finding, ImportReport, Renumbered};
+pub use subject::Subject;
+pub use unknown::unknown_field;
 pub use writer::Writer;
 
 use crate::{ids::ExperienceId, time::Timestamp};
@@ -77,7 +83,7 @@ pub struct Manifest {
 }
 
 /// Records that are missing in an export, because the hub could not read them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// How many.

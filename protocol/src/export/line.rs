@@ -1,12 +1,17 @@
 //! One line of an export, read and written.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     Evaluation, Experience, Feedback, Kind, KnowledgeRecord, Manifest, Resource, Tombstone,
-    Version, check::check_demand,
+    Version,
+    check::{check_demand, check_known},
 };
-use crate::hub::{Demand, FieldFault, PlainTexts, WriteBody, as_field_fault};
+use crate::{
+    complaint::shortened,
+    hub::{Demand, FieldFault, PlainTexts, WriteBody, as_field_fault},
+};
 
 /// Every line but the first, as `{"experience": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +45,12 @@ impl Line {
             Some(kind) => fault.within(kind.as_str()),
             None => fault,
         })?;
+        // The other records refuse what they do not know by themselves.
+        if matches!(line, Self::Knowledge(_) | Self::Demand(_)) {
+            let given: Value = serde_json::from_slice(text)
+                .map_err(|err| FieldFault::new("", shortened(&err.to_string())))?;
+            check_known(&given, &line)?;
+        }
         Ok(line)
     }
 

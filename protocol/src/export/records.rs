@@ -1,13 +1,13 @@
 //! The records of an export: what a store holds, without what only its own tables and indexes need.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::{
     digest::hex,
-    hub::{self, ContentType, Knowledge},
+    hub::{self, ContentType, Knowledge, SecretText},
     ids::{ExperienceId, KnowledgeId, ResourceId},
     time::Timestamp,
 };
@@ -91,6 +91,7 @@ pub struct Resource {
     pub title: String,
     pub body: String,
     /// As it is sealed; empty when there is none.
+    #[serde(deserialize_with = "read_cell")]
     pub secure_body: String,
     pub content_type: ContentType,
     pub metadata: Map<String, Value>,
@@ -102,6 +103,11 @@ pub struct Resource {
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Reads a cell; what is none is not quoted, since it may be the secret itself.
+fn read_cell<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    SecretText::deserialize(deserializer).map(|cell| cell.expose().to_owned())
 }
 
 impl From<hub::Resource> for Resource {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Counts, Kind};
+use super::{Counts, Kind, LeftOut};
 use crate::ids::ExperienceId;
 
 /// Answer to `POST /api/import`.
@@ -33,6 +33,9 @@ pub struct ImportReport {
     pub renumbered: Vec<Renumbered>,
     /// How many experiences with another number are not listed.
     pub renumbered_unlisted: u64,
+    /// What is missing in the export itself, because the hub that it was taken of could not read it.
+    #[serde(default)]
+    pub left_out: LeftOut,
 }
 
 /// A record that was not stored, because something else is here.

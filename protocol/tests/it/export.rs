@@ -165,9 +165,10 @@ fn good() -> Value {
         }),
         &stamps,
     );
+    let sealed = format!("encrypted:AES256-GCM:{}", "A".repeat(40));
     let resource = with(
         json!({
-            "id": "a/b", "title": "", "body": "", "secure_body": "encrypted:AES256-GCM:AAAA",
+            "id": "a/b", "title": "", "body": "", "secure_body": sealed,
             "content_type": "text", "metadata": {}, "sort_order": 0, "submitted_by": "",
             "version": 2, "created_at": at, "updated_at": at,
         }),
@@ -185,6 +186,8 @@ fn good() -> Value {
             "replaced_by": "local",
         })
     };
+    // sha256 of no bytes at all.
+    let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     json!({
         "experience": experience,
         "resource": resource,
@@ -193,7 +196,7 @@ fn good() -> Value {
             "kind": "experience", "id": "7", "version": 2, "deleted_at": at, "deleted_by": "local",
             "reason": "", "erased_to": 2, "fingerprint": "ab".repeat(32),
         },
-        "version": version("resource", "a/b", with(resource.clone(), &json!({ "content_hash": "" }))),
+        "version": version("resource", "a/b", with(resource.clone(), &json!({ "content_hash": hash }))),
         "version of an experience": version("experience", "7", experience),
         "version of knowledge": version("knowledge", "knowledge-20260309-215835-a699", knowledge),
         "evaluation": {
@@ -224,18 +227,18 @@ fn every_record_keeps_the_bounds_of_the_writes_that_make_it() {
     let longest = json!("长".repeat(100_001));
     let deep = (0..60).fold(json!(1), |value, _| json!([value]));
     let above = json!(1_i64 << 53);
+    let prefixed = |text: &str| json!(format!("encrypted:AES256-GCM:{text}"));
     for (kind, at, value, field, reason) in [
         ("experience", "/id", above.clone(), "id", "must be 1 to"),
         ("experience", "/tips", longest.clone(), "tips", "longer than 100000"),
         ("experience", "/authenticated_as", long.clone(), "authenticated_as", "longer than"),
         ("resource", "/secure_body", json!("hunter2"), "secure_body", "must be sealed"),
-        (
-            "resource",
-            "/secure_body",
-            json!(format!("encrypted:AES256-GCM:{}", "A".repeat(88_000))),
-            "secure_body",
-            "longer than",
-        ),
+        ("resource", "/secure_body", prefixed("hunter2"), "secure_body", "must be sealed"),
+        ("resource", "/secure_body", prefixed(&"AAAA".repeat(9)), "secure_body", "must be sealed"),
+        ("resource", "/secure_body", prefixed(&"A".repeat(41)), "secure_body", "must be sealed"),
+        ("resource", "/secure_body", prefixed(&"pass word".repeat(8)), "secure_body", "must be"),
+        ("resource", "/secure_body", json!(123_456), "secure_body", "must be text"),
+        ("resource", "/secure_body", prefixed(&"A".repeat(88_000)), "secure_body", "longer than"),
         ("resource", "/title", long.clone(), "title", "longer than 2000"),
         ("resource", "/body", longest.clone(), "body", "longer than 100000"),
         ("resource", "/metadata", json!({ "a": deep.clone() }), "metadata", "nests more"),
@@ -281,12 +284,13 @@ fn every_record_keeps_the_bounds_of_the_writes_that_make_it() {
         ("version", "/record/secure_body", json!(7), "record.secure_body", "must be text"),
         ("version", "/record/secure_body", json!("hunter2"), "record.secure_body", "sealed"),
         ("version", "/record/title", long.clone(), "record.title", "longer than"),
+        ("version", "/record/content_hash", json!("ab"), "record.content_hash", "of the body"),
         ("version of an experience", "/record/id", json!(8), "record.id", "that of the version"),
         ("version of an experience", "/record/name", json!(""), "record.name", "blank"),
         ("version of knowledge", "/record/task", json!(""), "record.task", "blank"),
         ("version of knowledge", "/record/status", json!("x"), "record.status", "unknown variant"),
         ("evaluation", "/knowledge_id", json!("k"), "knowledge_id", "not a valid"),
-        ("evaluation", "/eval_status", json!("good"), "eval_status", "must be irrelevant"),
+        ("evaluation", "/eval_status", json!("good"), "eval_status", "one of irrelevant"),
         ("evaluation", "/injected_at_sequence", json!(-1), "injected_at_sequence", "must be 0"),
         ("evaluation", "/reason", longest, "reason", "longer than"),
         ("feedback", "/text", json!("x".repeat(4_001)), "text", "longer than 4000"),
@@ -300,6 +304,46 @@ fn every_record_keeps_the_bounds_of_the_writes_that_make_it() {
         assert_eq!(fault.field, format!("{kind}.{field}"), "{kind}{at}: {fault}");
         assert!(fault.reason.contains(reason), "{kind}{at}: {fault}");
     }
+}
+
+#[test]
+fn a_field_that_nobody_knows_is_refused_rather_than_lost() {
+    for (kind, at, field) in [
+        ("experience", "", "note"),
+        ("resource", "", "note"),
+        ("knowledge", "", "note"),
+        ("knowledge", "/record", "record.note"),
+        ("knowledge", "/record/source", "record.source.note"),
+        ("knowledge", "/record/eval", "record.eval.note"),
+        ("knowledge", "/record/relationships/0", "record.relationships[0].note"),
+        ("tombstone", "", "note"),
+        ("version", "", "note"),
+        ("version", "/record", "record.note"),
+        ("version of an experience", "/record", "record.note"),
+        ("version of knowledge", "/record/eval", "record.eval.note"),
+        ("evaluation", "", "note"),
+        ("feedback", "", "note"),
+        ("demand", "", "note"),
+    ] {
+        let mut record = good()[kind].clone();
+        if at.contains("relationships") {
+            let target = "knowledge-20260305-a1b2";
+            record["record"]["relationships"] = json!([{ "type": "superset", "target": target }]);
+        }
+        record.pointer_mut(at).unwrap()["note"] = json!("AKIA");
+        let fault = parse(kind, &record).expect_err(kind);
+        let kind = kind.split(' ').next().unwrap();
+        assert_eq!(fault.field, format!("{kind}.{field}"), "{fault}");
+        assert!(
+            fault.reason.contains("unknown field") && !fault.reason.contains("AKIA"),
+            "{fault}"
+        );
+    }
+    // What has no fixed fields may have any.
+    let mut record = good()["knowledge"].clone();
+    record["record"]["eval"] = json!({ "helpful_history": [{ "case": { "a": [{ "b": 1 }] } }] });
+    record["record"]["tags"] = json!({ "a": "b" });
+    parse("knowledge", &record).unwrap();
 }
 
 #[test]
@@ -319,7 +363,7 @@ fn every_text_that_everybody_may_read_is_looked_through() {
         ("knowledge", "/record/content", "record.content"),
         ("knowledge", "/record/types/0", "record.types[0]"),
         ("tombstone", "/reason", "reason"),
-        ("version", "/record/body", "record.body"),
+        ("version", "/record/title", "record.title"),
         ("version of an experience", "/record/outcome", "record.outcome"),
         ("version of knowledge", "/record/task", "record.task"),
         ("evaluation", "/reason", "reason"),
