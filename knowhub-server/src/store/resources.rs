@@ -4,7 +4,7 @@ mod list;
 mod reading;
 mod tree;
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use protocol::{
     ResourceId, Timestamp,
@@ -18,7 +18,7 @@ use super::{
     columns::{json, unreadable, value},
     idempotency,
     left_out::{self, LeftOut},
-    tombstones::{Dead, insert_tombstone, note_erasure},
+    tombstones::{Dead, find_deleted_at, insert_tombstone, note_erasure},
     unreadable::{delete_unread, find_unread, not_found},
     versions,
 };
@@ -106,6 +106,8 @@ impl Store {
                     Some(resource) => resource.version + 1,
                     None => versions::first_free(db, RecordKind::Resource, id.as_str())?,
                 };
+                let at = not_before(db, &id, current.as_ref(), edit.at)?;
+                let edit = Edit { at, ..edit };
                 let Some(mut resource) = edit.apply(&id, current.as_ref(), version)? else {
                     return Ok(ResourceStored { id, version: version - 1, created });
                 };
@@ -127,7 +129,7 @@ impl Store {
         order: ResourceDeletion,
     ) -> Result<Option<ResourceDeleted>, Error> {
         self.write(move |db, changes| {
-            let ResourceDeletion { id, expected, key, erase, deletion } = order;
+            let ResourceDeletion { id, expected, key, erase, mut deletion } = order;
             let kind = RecordKind::Resource;
             let check = |version, is_sealed| -> Result<(), Error> {
                 expected.check(version)?;
@@ -137,6 +139,9 @@ impl Store {
                 Ok(Some(current)) => {
                     let (row, version) = (current.row, current.version);
                     check(Some(version), current.is_sealed())?;
+                    // A record ends after it began, by its own times too, or an import takes its end for that of another.
+                    let begun = current.created_at.after(Duration::from_millis(1));
+                    deletion.at = deletion.at.max(begun).max(current.updated_at);
                     keep(db, current, deletion.at, &deletion.by)?;
                     db.prepare_cached("DELETE FROM resources WHERE id = ?1")?
                         .execute([id.as_str()])?;
@@ -196,6 +201,22 @@ pub(super) fn list_after(
     list_changed(rows, RecordKind::Resource, &left_out::RESOURCES, left_out, |row| {
         Ok(Change::Resource(Box::new(read(row)?)))
     })
+}
+
+/// Returns the time of a change that happens at `at`: not before what it follows, even when a clock was set back.
+///
+/// An import tells the lives of an id apart by these times.
+fn not_before(
+    db: &Connection,
+    id: &ResourceId,
+    current: Option<&Resource>,
+    at: Timestamp,
+) -> rusqlite::Result<Timestamp> {
+    let earliest = match current {
+        Some(current) => Some(current.updated_at),
+        None => find_deleted_at(db, RecordKind::Resource, id.as_str())?,
+    };
+    Ok(earliest.map_or(at, |earliest| at.max(earliest)))
 }
 
 fn find(db: &Connection, id: &ResourceId) -> rusqlite::Result<Option<Resource>> {

@@ -109,6 +109,17 @@ pub(super) fn find_tombstone(
         .optional()
 }
 
+/// Finds when the last record of this id ended.
+pub(super) fn find_deleted_at(
+    db: &Connection,
+    kind: RecordKind,
+    id: &str,
+) -> rusqlite::Result<Option<Timestamp>> {
+    db.prepare_cached("SELECT deleted_at FROM tombstones WHERE kind = ?1 AND id = ?2")?
+        .query_row((kind.as_str(), id), |row| row.get(0).map(Timestamp::from_millis))
+        .optional()
+}
+
 /// Notes that what a deleted record said up to this version is erased, and must not come back.
 pub(super) fn update_erased_to(
     db: &Connection,

@@ -1,7 +1,7 @@
 //! Experiences, resources and knowledge as an import writes them: with the ids and times that they had elsewhere.
 
 use protocol::{
-    ExperienceId, Timestamp,
+    ExperienceId,
     export::{Experience, KnowledgeRecord, RecordKind, Resource},
 };
 use rusqlite::Connection;
@@ -11,8 +11,11 @@ use crate::{
     access::Stamp,
     resource,
     store::{
-        self, Change, Error, KnowledgeRow, change::next_seq, experiences, export, knowledge,
-        resource_names, resources, tombstones::is_deleted_experience, versions::first_free,
+        self, Change, Error, KnowledgeRow,
+        change::next_seq,
+        experiences, export, knowledge, resource_names, resources,
+        tombstones::{find_deleted_at, is_deleted_experience},
+        versions::first_free,
     },
 };
 
@@ -100,7 +103,8 @@ pub(super) fn import_resource(
     if let Some(here) = here {
         return Ok(beside(&Resource { version: resource.version, ..here }, &resource));
     }
-    if is_deleted(db, kind, id, resource.created_at)? {
+    // One that was made after the deletion is another life of its id.
+    if find_deleted_at(db, kind, id)?.is_some_and(|at| at > resource.created_at) {
         return Ok(Fate::Refused(DELETED));
     }
     resource.version = resource.version.max(first_free(db, kind, id)?);
@@ -131,7 +135,7 @@ fn insert_resource(db: &Connection, resource: Resource) -> rusqlite::Result<stor
     Ok(row)
 }
 
-/// A knowledge record goes on with the versions that are here, as a resource does.
+/// A knowledge record that was deleted here never comes back: no id is given twice, and clocks differ.
 pub(super) fn import_knowledge(
     db: &Connection,
     changes: &mut Vec<Change>,
@@ -143,7 +147,7 @@ pub(super) fn import_knowledge(
     if let Some(here) = here {
         return Ok(beside(&here.record, &record));
     }
-    if is_deleted(db, kind, id, record.created_at)? {
+    if find_deleted_at(db, kind, id)?.is_some() {
         return Ok(Fate::Refused(DELETED));
     }
     let version = version.max(first_free(db, kind, id)?);
@@ -151,16 +155,4 @@ pub(super) fn import_knowledge(
     let row = knowledge::insert(db, seq, version, &record)?;
     changes.push(Change::Knowledge(Box::new(KnowledgeRow { row, seq, version, record })));
     Ok(Fate::Imported(None))
-}
-
-/// Tells whether a record that was made at `created_at` was deleted here; one made later is another life of its id.
-fn is_deleted(
-    db: &Connection,
-    kind: RecordKind,
-    id: &str,
-    created_at: Timestamp,
-) -> rusqlite::Result<bool> {
-    let query = "SELECT deleted_at FROM tombstones WHERE kind = ?1 AND id = ?2";
-    let deleted_at: Option<i64> = find(db, query, (kind.as_str(), id), |row| row.get(0))?;
-    Ok(deleted_at.is_some_and(|at| at > created_at.as_millis()))
 }
