@@ -160,7 +160,8 @@ impl Store {
                 .prepare_cached("SELECT count(*) FROM feedback WHERE knowledge_id = ?1")?
                 .query_row([id.as_str()], |row| row.get(0))?;
             let mut statement = db.prepare_cached(
-                "SELECT * FROM feedback WHERE knowledge_id = ?1 ORDER BY id DESC LIMIT ?2 OFFSET ?3",
+                "SELECT * FROM feedback WHERE knowledge_id = ?1
+                 ORDER BY created_at DESC, id DESC LIMIT ?2 OFFSET ?3",
             )?;
             let rows = statement.query((id.as_str(), limit, offset))?;
             Ok((left_out.list(&left_out::FEEDBACK, rows, read)?, total.into()))
