@@ -155,6 +155,13 @@ impl Demand {
         }
     }
 
+    /// Takes note of what an import brought, of which no more stays than the store keeps.
+    pub(crate) async fn take_imported(&self) -> Result<(), store::Error> {
+        self.shared.store.update_demand(Vec::new()).await?;
+        self.learn().await;
+        Ok(())
+    }
+
     /// Learns what the store knows to be wanted.
     async fn learn(&self) {
         let _storing = self.shared.storing.lock().await;

@@ -1,6 +1,7 @@
 //! Bringing an export into the store: it is kept and checked as a whole, then its records are stored in small steps.
 
 mod admission;
+mod cells;
 mod keep;
 mod original;
 mod scratch;
@@ -9,16 +10,20 @@ use std::{io, sync::Arc};
 
 use axum::body::Bytes;
 use protocol::{
-    ExperienceId,
-    export::{Conflict, ExportFault, Finding, ImportReport, Kind, Line},
+    ExperienceId, KnowledgeId,
+    export::{Conflict, ExportFault, Finding, ImportReport, Kind, Line, total},
 };
+use service::logging::chain;
 use tokio::sync::{Mutex, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
 
 pub(crate) use keep::Checked;
 pub(crate) use scratch::remove_leftovers;
 
 use crate::{
     blocking,
+    demand::Demand,
     knowledge::Author,
     store::{self, Fate, Importing, Store, original::OriginalFault},
     vault::Vault,
@@ -63,18 +68,32 @@ pub(crate) struct Order {
     pub(crate) author: Author,
 }
 
+/// How many records are asked in one transaction whether their relations are told by both sides.
+const RELATED_AT_ONCE: usize = 256;
+
 /// Brings imports into the store, one after the other; clones share the turn.
 #[derive(Clone)]
 pub(crate) struct Importer {
     store: Store,
     vault: Arc<Vault>,
+    demand: Demand,
     /// Held while records are stored: of two imports at once, neither would know what the other brings.
     turn: Arc<Mutex<()>>,
+    /// The imports that store.
+    tasks: TaskTracker,
+    /// Ends them.
+    stop: CancellationToken,
 }
 
 impl Importer {
-    pub(crate) fn new(store: Store, vault: Arc<Vault>) -> Self {
-        Self { store, vault, turn: Arc::default() }
+    pub(crate) fn new(
+        store: Store,
+        vault: Arc<Vault>,
+        demand: Demand,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { store, vault, demand, turn: Arc::default(), tasks, stop }
     }
 
     /// Keeps the pieces of an import beside the store until the last has come, and checks them.
@@ -93,15 +112,33 @@ impl Importer {
     }
 
     /// Stores the records of a checked import, and reports what became of each; waits for an earlier one to end.
+    ///
+    /// It goes on when the caller leaves, and ends early with the hub alone; the log tells how it ended.
     pub(crate) async fn store(
         &self,
-        mut checked: Checked,
-        order: &Order,
+        checked: Checked,
+        order: Order,
     ) -> Result<ImportReport, Error> {
+        let importer = self.clone();
+        let storing = async move {
+            let stored = importer.stop.run_until_cancelled(importer.store_all(checked, &order));
+            let stored = stored.await.unwrap_or_else(|| Err(store::Error::Closed.into()));
+            tell(&stored);
+            stored
+        };
+        match self.tasks.spawn(storing.in_current_span()).await {
+            Ok(stored) => stored,
+            Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
+            Err(_) => Err(store::Error::Closed.into()),
+        }
+    }
+
+    async fn store_all(&self, mut checked: Checked, order: &Order) -> Result<ImportReport, Error> {
         let _turn = self.turn.lock().await;
         let (last, dry_run) = (checked.header.last_experience, order.dry_run);
         let mut importing = self.store.begin_import(last, dry_run).await?;
         let mut report = ImportReport { dry_run, ..std::mem::take(&mut checked.report) };
+        report.left_out.subjects().for_each(|subject| importing.leave_out(subject));
         loop {
             let reading = blocking::run(move || {
                 let batch = checked.next_records();
@@ -112,7 +149,7 @@ impl Importer {
             let batch = batch?;
             batch.rejected.into_iter().for_each(|finding| report.add_rejected(finding));
             batch.adjusted.into_iter().for_each(|finding| report.add_adjusted(finding));
-            batch.left_out.iter().for_each(|record| importing.leave_out(record));
+            batch.left_out.into_iter().for_each(|subject| importing.leave_out(subject));
             if !batch.records.is_empty() {
                 importing = self.store_batch(importing, batch.records, &mut report).await?;
             }
@@ -121,7 +158,8 @@ impl Importer {
             }
         }
         if !dry_run {
-            self.end_loose_relations(importing.since(), &order.author, &mut report).await?;
+            self.end_loose_relations(&importing.into_related(), &order.author, &mut report).await?;
+            self.demand.take_imported().await?;
         }
         Ok(report)
     }
@@ -129,9 +167,10 @@ impl Importer {
     async fn store_batch(
         &self,
         importing: Importing,
-        records: Vec<Line>,
+        mut records: Vec<Line>,
         report: &mut ImportReport,
     ) -> Result<Importing, store::Error> {
+        self.settle_cells(&mut records, report).await;
         let names: Vec<_> = records.iter().filter_map(Name::of).collect();
         let (importing, fates) = self.store.import_records(importing, records).await?;
         for (Name { kind, id, number }, fate) in names.into_iter().zip(fates) {
@@ -154,15 +193,16 @@ impl Importer {
     }
 
     /// Ends relations with records that stayed out: a relation is told by both records or by none.
+    ///
+    /// Asked are also records that were here already, since an import that brought them may have been interrupted.
     async fn end_loose_relations(
         &self,
-        since: i64,
+        related: &[KnowledgeId],
         author: &Author,
         report: &mut ImportReport,
     ) -> Result<(), store::Error> {
-        let mut after = Some(since);
-        while let Some(seq) = after {
-            let (last, ended) = self.store.end_loose_relations(seq, author.clone()).await?;
+        for ids in related.chunks(RELATED_AT_ONCE) {
+            let ended = self.store.end_loose_relations(ids.to_vec(), author.clone()).await?;
             for (id, relation) in ended {
                 let (kind, target) = (&relation.kind, &relation.target);
                 report.add_adjusted(Finding {
@@ -173,9 +213,23 @@ impl Importer {
                     ),
                 });
             }
-            after = last;
         }
         Ok(())
+    }
+}
+
+/// Logs how an import ended, for whom nobody waits any more too.
+fn tell(stored: &Result<ImportReport, Error>) {
+    match stored {
+        Ok(report) => {
+            let (imported, skipped) = (total(&report.imported), total(&report.skipped));
+            let (conflicts, rejected) = (report.conflict_count, report.rejected_count);
+            let dry_run = report.dry_run;
+            tracing::info!(dry_run, imported, skipped, conflicts, rejected, "imported");
+        }
+        Err(err) => {
+            tracing::warn!(error = %chain(err), "an import ended early; done again, it goes on");
+        }
     }
 }
 

@@ -130,7 +130,7 @@ pub struct Hub {
     handles: http::Handles,
     /// Origins of pages that may read answers.
     origins: Vec<String>,
-    /// The tasks that bring the indexes after the store and the tokens after their file, and those that count.
+    /// The tasks that bring the indexes after the store and the tokens after their file, those that count, and imports.
     tasks: TaskTracker,
     /// Ends those tasks.
     stop: CancellationToken,
@@ -168,11 +168,17 @@ impl Hub {
         tasks.spawn(demand.clone().follow(stop.clone()));
         tasks.spawn(metrics::rows::follow(store.clone(), metrics.clone(), stop.clone()));
         tasks.spawn(store.clone().probe_disk(stop.clone()));
+        let importer = Importer::new(
+            store.clone(),
+            Arc::clone(&vault),
+            demand.clone(),
+            tasks.clone(),
+            stop.clone(),
+        );
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = metrics.registry(Timestamp::now());
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
         let editor = Editor::new(store.clone(), model);
-        let importer = Importer::new(store.clone(), Arc::clone(&vault));
         let handles = http::Handles::from(http::Parts {
             store,
             search,

@@ -18,6 +18,15 @@ pub(super) fn likely_secret(record: &Line) -> Option<FieldFault> {
     Some(FieldFault::new(found.field, reason))
 }
 
+/// Takes a likely secret out of the reason of a deletion, and tells so: keeping away what was deleted matters more.
+pub(super) fn redact_reason(record: &mut Line) -> Option<FieldFault> {
+    let Line::Tombstone(tombstone) = record else { return None };
+    let found = secrets::find(&tombstone.reason)?;
+    tombstone.reason = secrets::redact(&tombstone.reason).into_owned();
+    let told = format!("looks like a secret ({}); stored without it", found.kind);
+    Some(FieldFault::new("reason", told))
+}
+
 /// Takes a record out of a stage in which it waits for what this hub does not do, and tells so.
 pub(super) fn settle(record: &mut Line) -> Option<FieldFault> {
     use KnowledgeStatus::{

@@ -8,14 +8,14 @@ use std::{
 
 use axum::body::Bytes;
 use protocol::{
-    export::{Checker, Finding, Header, ImportReport, Line, is_manifest},
+    export::{Checker, Finding, Header, ImportReport, Line, Subject, is_manifest},
     hub::FieldFault,
 };
 use tokio::sync::mpsc;
 
 use super::{
     Error,
-    admission::{likely_secret, settle},
+    admission::{likely_secret, redact_reason, settle},
     scratch::Scratch,
 };
 use crate::secrets;
@@ -47,8 +47,8 @@ pub(super) struct Batch {
     pub(super) records: Vec<Line>,
     pub(super) rejected: Vec<Finding>,
     pub(super) adjusted: Vec<Finding>,
-    /// Those of the rejected that could be read.
-    pub(super) left_out: Vec<Line>,
+    /// Whose history stays out with the rejected.
+    pub(super) left_out: Vec<Subject>,
     /// Nothing comes after them.
     pub(super) is_last: bool,
 }
@@ -67,8 +67,9 @@ pub(super) fn keep(
         checker.push(&piece)?;
         scratch.file.write_all(&piece)?;
     }
-    let (header, _) = checker.finish()?;
-    Ok(Checked::open(header, ImportReport::default(), scratch, allows_secrets)?)
+    let (header, manifest) = checker.finish()?;
+    let report = ImportReport { left_out: manifest.left_out, ..ImportReport::default() };
+    Ok(Checked::open(header, report, scratch, allows_secrets)?)
 }
 
 impl Checked {
@@ -83,8 +84,8 @@ impl Checked {
         let mut lines = BufReader::new(scratch.file.try_clone()?);
         let mut read = 0;
         let mut line = Vec::new();
-        // The header has been read; blank lines before it are none of the records.
-        while line.trim_ascii().is_empty() {
+        // The header has been read; blank lines before it, and a byte order mark alone, are none of the records.
+        while matches!(line.trim_ascii(), b"" | b"\xef\xbb\xbf") {
             line.clear();
             lines.read_until(b'\n', &mut line)?;
             read += 1;
@@ -119,16 +120,21 @@ impl Checked {
         };
         let mut record = match Line::parse(line) {
             Ok(record) => record,
-            Err(fault) => return batch.rejected.push(finding(secrets::shown(&fault))),
+            Err(fault) => {
+                batch.left_out.extend(Subject::of_wrong_line(line));
+                return batch.rejected.push(finding(secrets::shown(&fault)));
+            }
         };
         let Some(kind) = record.kind().map(protocol::export::Kind::as_str) else {
             let fault = FieldFault::new("", "a manifest stands at the end alone");
             return batch.rejected.push(finding(fault));
         };
-        let secret = if self.allows_secrets { None } else { likely_secret(&record) };
-        if let Some(fault) = secret {
-            batch.rejected.push(finding(fault.within(kind)));
-            return batch.left_out.push(record);
+        if !self.allows_secrets {
+            batch.adjusted.extend(redact_reason(&mut record).map(|it| finding(it.within(kind))));
+            if let Some(fault) = likely_secret(&record) {
+                batch.left_out.extend(record.subject());
+                return batch.rejected.push(finding(fault.within(kind)));
+            }
         }
         batch.adjusted.extend(settle(&mut record).map(|fault| finding(fault.within(kind))));
         batch.records.push(record);

@@ -49,9 +49,11 @@ const TABLES: [(Table, &str, ReadRecord); 8] = [
          ORDER BY principal, trace_id, knowledge_id, injected_at_sequence",
         |row| Ok(Line::Evaluation(evaluation(row)?)),
     ),
-    (left_out::FEEDBACK, "SELECT * FROM feedback ORDER BY id", |row| {
-        Ok(Line::Feedback(feedback(row)?))
-    }),
+    (
+        left_out::FEEDBACK,
+        "SELECT * FROM feedback ORDER BY knowledge_id, created_at, principal, text",
+        |row| Ok(Line::Feedback(feedback(row)?)),
+    ),
     (left_out::DEMAND, "SELECT * FROM demand ORDER BY kind, wanted", |row| {
         Ok(Line::Demand(demand::from_row(row)?))
     }),

@@ -3,15 +3,15 @@
 mod history;
 mod records;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use protocol::{
-    ExperienceId,
-    export::{Line, RecordKind},
+    ExperienceId, KnowledgeId,
+    export::{Line, RecordKind, Subject},
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::{Change, Error, Store, export};
+use super::{Change, Error, Store, change, export, left_out::is_unreadable};
 
 /// The highest number that an imported experience keeps, of which numbers for new ones are then counted on.
 ///
@@ -31,9 +31,10 @@ pub(crate) enum Fate {
 
 const OTHER: &str = "another state of it is here";
 const DELETED: &str = "it was deleted here";
+const UNREADABLE: &str = "what is here under its key cannot be read";
 
 /// One import, and what it remembers from one transaction to the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Importing {
     /// The last change before it began: what came later belongs to the import itself.
     since: i64,
@@ -41,21 +42,36 @@ pub(crate) struct Importing {
     dry_run: bool,
     /// The records that were not taken: what was said of them elsewhere stays out as well.
     left_out: HashSet<(RecordKind, String)>,
+    /// The tombstones that were not taken, each with its version: what they hide stays out as well.
+    unburied: HashMap<(RecordKind, String), i64>,
+    /// The knowledge records that are here as the import has them, and tell of others.
+    related: Vec<KnowledgeId>,
 }
 
 impl Importing {
-    /// Leaves out what the import may bring of this record's history.
-    pub(crate) fn leave_out(&mut self, record: &Line) {
-        self.left_out.extend(subject(record));
+    /// Leaves out what the import may bring of a history whose record or tombstone stays out.
+    pub(crate) fn leave_out(&mut self, subject: Subject) {
+        let Subject { kind, id, deleted_to } = subject;
+        if let Some(version) = deleted_to {
+            self.unburied.insert((kind, id), version);
+        } else {
+            self.left_out.insert((kind, id));
+        }
     }
 
-    /// Returns the last change before the import.
-    pub(crate) fn since(&self) -> i64 {
-        self.since
+    /// Returns the records whose relations the other side may not tell of.
+    pub(crate) fn into_related(self) -> Vec<KnowledgeId> {
+        self.related
     }
 
     fn has_left_out(&self, kind: RecordKind, id: &str) -> bool {
         !self.left_out.is_empty() && self.left_out.contains(&(kind, id.to_owned()))
+    }
+
+    /// Tells whether a version was deleted elsewhere, and the tombstone that says so stayed out.
+    fn lacks_tombstone(&self, kind: RecordKind, id: &str, version: i64) -> bool {
+        !self.unburied.is_empty()
+            && self.unburied.get(&(kind, id.to_owned())).is_some_and(|last| version <= *last)
     }
 }
 
@@ -66,11 +82,15 @@ impl Store {
         last: ExperienceId,
         dry_run: bool,
     ) -> Result<Importing, Error> {
-        let since = self.read(|db| Ok(super::change::identity(db)?.last_seq)).await?;
-        if !dry_run {
-            self.write(move |db, _| Ok(reserve_experiences(db, last)?)).await?;
-        }
-        Ok(Importing { since, dry_run, left_out: HashSet::new() })
+        // In the queue of writes: a batch of an earlier import may still stand there.
+        self.write(move |db, _| {
+            if !dry_run {
+                reserve_experiences(db, last)?;
+            }
+            let since = change::identity(db)?.last_seq;
+            Ok(Importing { since, dry_run, ..Importing::default() })
+        })
+        .await
     }
 
     /// Imports records in one transaction and returns the fate of each, in order.
@@ -132,31 +152,33 @@ fn import(
     importing: &mut Importing,
     record: Line,
 ) -> Result<Fate, Error> {
-    let subject = subject(&record);
-    let fate = match record {
-        Line::Experience(one) => records::import_experience(db, changes, one, importing.since)?,
-        Line::Resource(one) => records::import_resource(db, changes, one)?,
-        Line::Knowledge(one) => records::import_knowledge(db, changes, one)?,
-        Line::Tombstone(one) => history::import_tombstone(db, &one)?,
-        Line::Version(one) => history::import_version(db, importing, &one)?,
-        Line::Evaluation(one) => history::import_evaluation(db, importing, &one)?,
-        Line::Feedback(one) => history::import_feedback(db, importing, &one)?,
-        Line::Demand(one) => history::import_demand(db, &one)?,
+    let subject = record.subject();
+    let related = match &record {
+        Line::Knowledge(one) if !one.record.relationships.is_empty() => Some(one.record.id.clone()),
+        _ => None,
+    };
+    let imported = match record {
+        Line::Experience(one) => records::import_experience(db, changes, one, importing.since),
+        Line::Resource(one) => records::import_resource(db, changes, one),
+        Line::Knowledge(one) => records::import_knowledge(db, changes, one),
+        Line::Tombstone(one) => history::import_tombstone(db, &one),
+        Line::Version(one) => history::import_version(db, importing, &one),
+        Line::Evaluation(one) => history::import_evaluation(db, importing, &one),
+        Line::Feedback(one) => history::import_feedback(db, importing, &one),
+        Line::Demand(one) => history::import_demand(db, &one),
         Line::Manifest(_) => unreachable!("the importer reads the manifest itself"),
     };
-    if matches!(fate, Fate::Refused(_)) {
-        importing.left_out.extend(subject);
+    let fate = match imported {
+        // Whatever is here is read before the first write.
+        Err(Error::Database(err)) if is_unreadable(&err) => Fate::Refused(UNREADABLE),
+        imported => imported?,
+    };
+    match (&fate, subject) {
+        (Fate::Refused(_), Some(subject)) => importing.leave_out(subject),
+        (Fate::Refused(_), None) => {}
+        (Fate::Imported(_) | Fate::Here(_), _) => importing.related.extend(related),
     }
     Ok(fate)
-}
-
-/// Returns which record a line holds, if it is one of which others may speak.
-fn subject(record: &Line) -> Option<(RecordKind, String)> {
-    match record {
-        Line::Resource(one) => Some((RecordKind::Resource, one.id.to_string())),
-        Line::Knowledge(one) => Some((RecordKind::Knowledge, one.record.id.to_string())),
-        _ => None,
-    }
 }
 
 /// Returns the fate of a record beside the one that is here under its key.
@@ -193,7 +215,7 @@ mod tests {
         let (kind, wanted) = (DemandKind::Content, "长".repeat(100_000));
         let demand = Demand { kind, wanted, count: 1, first_at: at, last_at: at };
         db.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let mut importing = Importing { since: 0, dry_run: true, left_out: HashSet::new() };
+        let mut importing = Importing { dry_run: true, ..Importing::default() };
         let tried = try_all(&db, &mut importing, vec![Line::Demand(demand)]);
         assert!(matches!(tried, Err(Error::DiskFull(_))), "{tried:?}");
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::ResourceId;
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 
 use super::{Error, Store, columns::unreadable, left_out, resources::below};
 
@@ -67,6 +67,24 @@ impl Store {
                 sealed.extend(left_out.read(table, row, read)?.ok());
             }
             Ok(sealed)
+        })
+        .await
+    }
+
+    /// Finds the sealed secret of a resource, or that of one of its earlier versions.
+    pub(crate) async fn find_cell(
+        &self,
+        id: ResourceId,
+        version: Option<i64>,
+    ) -> Result<Option<String>, Error> {
+        self.read(move |db| {
+            let mut statement = db.prepare_cached(
+                "SELECT secure_body FROM resources WHERE id = ?1 AND ?2 IS NULL
+                 UNION ALL
+                 SELECT record ->> '$.secure_body' FROM versions
+                 WHERE kind = 'resource' AND id = ?1 AND version = ?2 AND json_valid(record)",
+            )?;
+            Ok(statement.query_row((id.as_str(), version), |row| row.get(0)).optional()?.flatten())
         })
         .await
     }

@@ -15,9 +15,14 @@ use serde_json::{Value, json};
 
 use crate::harness::{self, Answer, TestHub};
 
+mod clocks;
+mod interrupted;
+mod left_out;
 mod merge;
 mod operations;
 mod random;
+mod sealed;
+mod two;
 
 /// Returns the export of a hub.
 async fn export(hub: &TestHub) -> String {
@@ -53,20 +58,23 @@ fn written(lines: &[Line]) -> String {
 
 /// Returns an export of these records, whose hub gave experiences numbers up to `last`.
 fn written_up_to(last: i64, lines: &[Line]) -> String {
-    let header = Header {
-        knowhub_export: FORMAT,
-        store_id: "elsewhere".into(),
-        last_seq: 0,
-        last_experience: ExperienceId(last),
-        created_at: Timestamp::from_millis(0),
-    };
     let mut out = Vec::new();
-    let mut writer = Writer::start(&header, &mut out);
+    let mut writer = Writer::start(&header(last), &mut out);
     for line in lines {
         writer.write(line, &mut out);
     }
     writer.finish(&mut out);
     String::from_utf8(out).unwrap()
+}
+
+fn header(last: i64) -> Header {
+    Header {
+        knowhub_export: FORMAT,
+        store_id: "elsewhere".into(),
+        last_seq: 0,
+        last_experience: ExperienceId(last),
+        created_at: Timestamp::from_millis(0),
+    }
 }
 
 fn experience(id: i64, name: &str, at: i64) -> Line {
@@ -166,25 +174,32 @@ async fn a_full_hub_keeps_what_it_has() {
 #[tokio::test]
 async fn a_number_that_a_deleted_experience_had_is_not_used_again() {
     let hub = TestHub::start().await;
+    // Whatever the header says, the numbers of what was deleted are taken.
     import(&hub, &written(&[tombstone(RecordKind::Experience, "7", 100)])).await;
+    assert_eq!(hub.add_experience(json!({})).await, 8);
     let report = import(&hub, &written(&[experience(7, "别的", 50)])).await;
-    assert_eq!(report["renumbered"], json!([{ "from": 7, "to": 8, "count": 1 }]));
+    assert_eq!(report["renumbered"], json!([{ "from": 7, "to": 9, "count": 1 }]));
     assert_eq!(hub.names("别的").await, ["别的"]);
-    // Nor is that of one of which only a version came.
-    let Line::Experience(gone) = experience(9, "旧", 50) else { panic!() };
-    let version = Line::Version(Version {
-        kind: RecordKind::Experience,
-        id: "9".into(),
-        version: 1,
-        record: serde_json::to_value(gone).unwrap(),
-        replaced_at: Timestamp::from_millis(60),
-        replaced_by: "me".into(),
-    });
-    import(&hub, &written(&[version])).await;
-    let report = import(&hub, &written(&[experience(9, "新", 150)])).await;
-    assert_eq!(report["renumbered"], json!([{ "from": 9, "to": 10, "count": 1 }]));
-    assert_eq!(hub.call(Method::DELETE, "/api/experience/10", &[], None).await.status, 200);
+    for id in [8, 9] {
+        let path = format!("/api/experience/{id}");
+        assert_eq!(hub.call(Method::DELETE, &path, &[], None).await.status, 200);
+    }
     hub.stop().await;
+}
+
+#[tokio::test]
+async fn demand_that_came_in_is_cleared_when_it_is_found() {
+    let hub = TestHub::start().await;
+    assert_eq!(hub.names("speech").await, [""; 0]);
+    assert_eq!(hub.get("/api/demand").await.body["total"], 1);
+    let whole = export(&hub).await;
+    hub.stop().await;
+    let other = TestHub::start().await;
+    assert_eq!(import(&other, &whole).await["imported"], json!({ "demand": 1 }));
+    other.add_experience(json!({ "name": "whisper", "task": "speech" })).await;
+    assert_eq!(other.names("speech").await, ["whisper"]);
+    assert_eq!(other.get("/api/demand").await.body["total"], 0);
+    other.stop().await;
 }
 
 #[tokio::test]
@@ -385,6 +400,11 @@ async fn anything_but_a_whole_export_is_refused_as_a_whole() {
     assert_eq!(hub.names("提取表格").await, [""; 0], "nothing of it was stored");
     let windows = format!("\u{feff}{}", whole.replace('\n', "\r\n"));
     assert_eq!(import(&hub, &windows).await["imported"], json!({ "experience": 2 }));
+    let report = import(&hub, &format!("\u{feff}\n{whole}")).await;
+    assert_eq!(
+        (&report["skipped"], &report["rejected"]),
+        (&json!({ "experience": 2 }), &json!([]))
+    );
     let folder = hub.stop().await;
     for file in fs::read_dir(folder.path()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();

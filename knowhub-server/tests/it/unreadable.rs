@@ -17,6 +17,21 @@ struct Damaged {
     /// The knowledge record that cannot be read; both others relate to it.
     bad: String,
     others: [String; 2],
+    /// What it exported before.
+    before: String,
+}
+
+async fn export(hub: &TestHub) -> String {
+    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
+    let export = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    String::from_utf8(export.to_vec()).unwrap()
+}
+
+async fn import(hub: &TestHub, export: String) -> Value {
+    let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
+    let report = hub.send(request.body(export.into()).unwrap()).await;
+    assert_eq!(report.status, StatusCode::OK, "{report:?}");
+    report.body
 }
 
 async fn damaged() -> Damaged {
@@ -38,6 +53,7 @@ async fn damaged() -> Damaged {
     {
         hub.post("/api/resource", &json!({ "id": id, "body": body })).await;
     }
+    let before = export(&hub).await;
     let folder = hub.stop().await;
 
     let db = rusqlite::Connection::open(folder.path().join("hub.db")).unwrap();
@@ -52,7 +68,7 @@ async fn damaged() -> Damaged {
     }
     drop(db);
     fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
-    Damaged { hub: TestHub::start_in(folder).await, bad, others: [good, better] }
+    Damaged { hub: TestHub::start_in(folder).await, bad, others: [good, better], before }
 }
 
 #[tokio::test]
@@ -81,10 +97,9 @@ async fn searches_and_lists_go_on_without_it() {
 #[tokio::test]
 async fn an_export_names_it() {
     let Damaged { hub, bad, .. } = damaged().await;
-    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
-    let export = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let export = export(&hub).await;
     let mut checker = Checker::default();
-    checker.push(&export).unwrap();
+    checker.push(export.as_bytes()).unwrap();
     let (_, Manifest { left_out, .. }) = checker.finish().unwrap();
     let expected = [
         "experience 1".to_owned(),
@@ -100,16 +115,35 @@ async fn an_export_names_it() {
     assert!(page.contains("\nknowhub_store_rows_unreadable 4\n"), "{page}");
 
     let other = TestHub::start().await;
-    let request = Request::post("/api/import").header("content-type", "application/x-ndjson");
-    let report = other.send(request.body(Body::from(export)).unwrap()).await;
-    assert_eq!(report.status, StatusCode::OK, "what is there can be imported: {report:?}");
+    let report = import(&other, export).await;
+    assert_eq!(report["left_out"], json!({ "count": 4, "records": expected }));
     other.stop().await;
     hub.stop().await;
 }
 
 #[tokio::test]
+async fn an_import_goes_past_it_and_takes_nothing_from_the_others() {
+    let Damaged { hub, bad, others: [good, better], before } = damaged().await;
+    let report = import(&hub, before).await;
+    let unreadable = "what is here under its key cannot be read";
+    let told: Vec<_> = strings(&report["conflicts"], "id")
+        .into_iter()
+        .zip(strings(&report["conflicts"], "reason"))
+        .filter(|(_, reason)| reason == unreadable)
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(told, ["1", "bad", bad.as_str(), "good, version 1"], "{report}");
+    assert_eq!((&report["imported"], &report["adjusted"]), (&json!({}), &json!([])), "{report}");
+    for id in [good, better] {
+        let here = hub.get(&format!("/api/knowledge/{id}")).await.body;
+        assert_eq!(here["relationships"][0]["target"], bad.as_str(), "it may tell of it: {here}");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn others_can_be_changed_and_deleted() {
-    let Damaged { hub, bad, others: [good, better] } = damaged().await;
+    let Damaged { hub, bad, others: [good, better], .. } = damaged().await;
     let batch = json!([bad, good]);
     let answer = hub.post("/api/knowledge/batch_delete", &batch).await;
     let done: Vec<&Value> =
@@ -148,7 +182,7 @@ async fn what_becomes_unreadable_is_no_longer_found_and_stops_no_later_row() {
 
 #[tokio::test]
 async fn it_can_be_removed_for_good_and_nothing_else_can_be_done_to_it() {
-    let Damaged { hub, bad, others: [good, better] } = damaged().await;
+    let Damaged { hub, bad, others: [good, better], .. } = damaged().await;
     let knowledge = format!("/api/knowledge/{bad}");
     let change = json!({ "title": "t", "body": "b", "task": "t", "id": "bad" });
     for (method, path) in [
@@ -185,10 +219,8 @@ async fn it_can_be_removed_for_good_and_nothing_else_can_be_done_to_it() {
     let gone = hub.call(Method::DELETE, "/api/resource/good?erase=true", &[], None).await;
     assert_eq!(gone.status, StatusCode::OK, "one of its versions is no JSON: {gone:?}");
 
-    let response = hub.raw(Request::get("/api/export").body(Body::empty()).unwrap()).await;
-    let export = to_bytes(response.into_body(), usize::MAX).await.unwrap();
     let mut checker = Checker::default();
-    checker.push(&export).unwrap();
+    checker.push(export(&hub).await.as_bytes()).unwrap();
     assert_eq!(checker.finish().unwrap().1.left_out.count, 0);
     hub.stop().await;
 }

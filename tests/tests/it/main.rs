@@ -8,6 +8,7 @@ mod crash;
 mod crash_under_load;
 mod fixtures;
 mod full_disk;
+mod import;
 mod peers;
 mod relay;
 mod skill;

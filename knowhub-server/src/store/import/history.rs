@@ -7,7 +7,7 @@ use protocol::{
 };
 use rusqlite::Connection;
 
-use super::{DELETED, Fate, Importing, OTHER, beside, find};
+use super::{DELETED, Fate, Importing, OTHER, beside, find, reserve_experiences};
 use crate::store::{
     Deletion, Error, demand, export,
     knowledge::{evaluations, feedback},
@@ -20,6 +20,8 @@ const STILL_HERE: &str = "deleted there, and still here";
 const OTHER_LIFE: &str = "deleted there, and another record is here under its id";
 const NOT_NEWER: &str = "the record that is here is not newer";
 const LEFT_OUT: &str = "its record was not imported";
+const UNBURIED: &str = "the tombstone that hides it was not imported";
+const ORPHAN: &str = "there is neither its record nor a tombstone here";
 
 /// A tombstone deletes nothing here; it only keeps what was deleted from coming back.
 pub(super) fn import_tombstone(db: &Connection, tombstone: &Tombstone) -> Result<Fate, Error> {
@@ -43,6 +45,10 @@ pub(super) fn import_tombstone(db: &Connection, tombstone: &Tombstone) -> Result
         return Ok(Fate::Refused(OTHER));
     }
     let Tombstone { kind, id, version, fingerprint, .. } = tombstone;
+    if let (RecordKind::Experience, Ok(number)) = (kind, id.parse()) {
+        // What is kept under this number must stay the only one.
+        reserve_experiences(db, number)?;
+    }
     let dead = Dead { kind: *kind, id, row: 0, version: *version, fingerprint };
     let deletion = Deletion {
         by: tombstone.deleted_by.clone(),
@@ -67,7 +73,8 @@ fn stands_against(
             .is_some_and(|here| here.fingerprint() == tombstone.fingerprint);
         return Ok(Some(if same { STILL_HERE } else { OTHER_LIFE }));
     }
-    if alive.created_at < *deleted_at {
+    // No knowledge id is given twice, whatever the clocks say.
+    if *kind == RecordKind::Knowledge || alive.created_at < *deleted_at {
         return Ok(Some(STILL_HERE));
     }
     let has_younger: bool = db
@@ -95,7 +102,12 @@ pub(super) fn import_version(
         return Ok(Fate::Refused(LEFT_OUT));
     }
     let alive = find_alive(db, *kind, id)?;
-    if let Some(dead) = find_tombstone(db, *kind, id)? {
+    let dead = find_tombstone(db, *kind, id)?;
+    // What a dry run would have brought is gone again.
+    if alive.is_none() && dead.is_none() && !importing.dry_run {
+        return Ok(Fate::Refused(ORPHAN));
+    }
+    if let Some(dead) = dead {
         if *number <= dead.erased_to {
             return Ok(Fate::Refused(ERASED));
         }
@@ -106,6 +118,9 @@ pub(super) fn import_version(
     }
     if alive.is_some_and(|alive| *number >= alive.version) {
         return Ok(Fate::Refused(NOT_NEWER));
+    }
+    if importing.lacks_tombstone(*kind, id, *number) {
+        return Ok(Fate::Refused(UNBURIED));
     }
     let (record, by) = (version.record.to_string(), &version.replaced_by);
     keep_version(db, *kind, id, *number, &record, version.replaced_at, by)?;
@@ -170,8 +185,13 @@ fn stays_unsaid(
     if importing.has_left_out(kind, id) {
         return Ok(Some(LEFT_OUT));
     }
-    let is_erased = find_tombstone(db, kind, id)?.is_some_and(|dead| dead.erased_to > 0);
-    Ok((is_erased && find_alive(db, kind, id)?.is_none()).then_some(ERASED))
+    if find_alive(db, kind, id)?.is_some() {
+        return Ok(None);
+    }
+    Ok(match find_tombstone(db, kind, id)? {
+        Some(dead) => (dead.erased_to > 0).then_some(ERASED),
+        None => (!importing.dry_run).then_some(ORPHAN),
+    })
 }
 
 pub(super) fn import_demand(db: &Connection, one: &Demand) -> Result<Fate, Error> {

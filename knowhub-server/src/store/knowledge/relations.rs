@@ -6,18 +6,11 @@ use protocol::{
 };
 use rusqlite::Connection;
 
-use super::{
-    KnowledgeRow,
-    change::{Edited, expect, find_row, refusable, update, write},
-    read,
-};
+use super::change::{Edited, expect, find_row, refusable, update, write};
 use crate::{
     knowledge::{self, Author, Refusal},
     store::{Error, Expected, IdempotentRequest, Store, Written, idempotency},
 };
-
-/// How many records are looked at in one transaction.
-const RECORDS_AT_ONCE: u32 = 256;
 
 impl Store {
     /// Relates a record to another and the other to it, unless the same request was answered before.
@@ -43,38 +36,29 @@ impl Store {
         self.change_both(id, relationship, expected, author, None, knowledge::part).await
     }
 
-    /// Ends what records changed after `seq` tell of others that are not here or do not tell of it.
+    /// Ends what these records tell of others that are not here or do not tell of it, and returns what it ended.
     ///
-    /// Looks at one page of records; returns the last change that it looked at, nothing behind the last, and what it
-    /// ended.
+    /// What cannot be read may tell of it, and stays as it is.
     pub(crate) async fn end_loose_relations(
         &self,
-        seq: i64,
+        ids: Vec<KnowledgeId>,
         author: Author,
-    ) -> Result<(Option<i64>, Vec<(KnowledgeId, Relationship)>), Error> {
+    ) -> Result<Vec<(KnowledgeId, Relationship)>, Error> {
         self.write(move |db, changes| {
-            let rows: Vec<KnowledgeRow> = db
-                .prepare_cached(
-                    "SELECT * FROM knowledge WHERE seq > ?1 AND relationships <> '[]'
-                     ORDER BY seq LIMIT ?2",
-                )?
-                .query_map((seq, RECORDS_AT_ONCE), read)?
-                .collect::<Result<_, _>>()?;
-            let last = rows.last().map(|row| row.seq);
             let mut ended = Vec::new();
-            for row in rows {
+            for id in ids {
+                let Ok(row) = refusable(find_row(db, id.as_str()))? else { continue };
                 let loose = loose_relations(db, &row.record)?;
                 if loose.is_empty() {
                     continue;
                 }
-                let id = row.record.id.clone();
                 update(db, changes, row, &author, |record| {
                     record.relationships.retain(|relation| !loose.contains(relation));
                     Ok(())
                 })?;
                 ended.extend(loose.into_iter().map(|relation| (id.clone(), relation)));
             }
-            Ok((last, ended))
+            Ok(ended)
         })
         .await
     }
@@ -110,8 +94,11 @@ impl Store {
 fn loose_relations(db: &Connection, record: &Knowledge) -> Result<Vec<Relationship>, Error> {
     let mut loose = Vec::new();
     for relation in &record.relationships {
-        let target = refusable(find_row(db, relation.target.as_str()))?;
-        if !target.is_ok_and(|row| knowledge::is_mutual(&record.id, relation, &row.record)) {
+        let is_loose = match refusable(find_row(db, relation.target.as_str()))? {
+            Ok(target) => !knowledge::is_mutual(&record.id, relation, &target.record),
+            Err(refusal) => matches!(refusal, Refusal::Unknown { .. }),
+        };
+        if is_loose {
             loose.push(relation.clone());
         }
     }

@@ -73,7 +73,7 @@ fn resources() -> impl Strategy<Value = Vec<Line>> {
                 id: id.parse().unwrap(),
                 title,
                 body,
-                secure_body: "encrypted:AES256-GCM:AAAA".into(),
+                secure_body: format!("encrypted:AES256-GCM:{}", "A".repeat(40)),
                 content_type,
                 metadata: json!({ "language": "rust", "x": [1, 2.5, null] })
                     .as_object()
@@ -96,9 +96,12 @@ fn knowledge_id(number: u16) -> KnowledgeId {
     KnowledgeId::new(Timestamp::from_millis(0), number)
 }
 
+/// Some records, among them the one that all verdicts are of.
 fn knowledge() -> impl Strategy<Value = Vec<Line>> {
-    let one = (present(), present(), text(), 0.0..=1.0_f64, 1..9_i64, time());
-    btree_map(any::<u16>(), one, 0..4).prop_map(|all| {
+    let one = || (present(), present(), text(), 0.0..=1.0_f64, 1..9_i64, time());
+    let all = (one(), btree_map(1..=u16::MAX, one(), 0..4));
+    all.prop_map(|(first, mut all)| {
+        all.insert(0, first);
         let line = |(number, (task, content, tag, confidence, version, at))| {
             let record = Knowledge {
                 id: knowledge_id(number),
@@ -128,6 +131,9 @@ fn knowledge() -> impl Strategy<Value = Vec<Line>> {
     })
 }
 
+/// sha256 of no bytes at all.
+const EMPTY_HASH: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 /// Histories of what is no longer there.
 fn histories() -> impl Strategy<Value = Vec<Line>> {
     let one = (text(), text(), time());
@@ -141,7 +147,7 @@ fn histories() -> impl Strategy<Value = Vec<Line>> {
                     "id": id, "title": title, "body": "", "secure_body": "",
                     "content_type": "text", "metadata": { "n": 1 }, "sort_order": 0,
                     "submitted_by": "", "authenticated_as": "local", "on_behalf_of": "",
-                    "content_hash": "", "version": 3, "created_at": at, "updated_at": at,
+                    "content_hash": EMPTY_HASH, "version": 3, "created_at": at, "updated_at": at,
                 }),
                 replaced_at: *at,
                 replaced_by: by.clone(),
