@@ -53,25 +53,25 @@ pub(super) fn convert(
     let mut lines = Vec::new();
     let mut writer = Writer::start(&header, &mut lines);
     let mut written = Ok(());
-    original::read(&original.path, &|id, secret| reseal(store, vault, id, secret), |found| {
-        match found {
-            Found::Record { line, place } => {
-                let Some(line) = admitted(*line, &place, allows_secrets, &mut report) else {
-                    return;
-                };
-                if let Line::Experience(experience) = &line {
-                    header.last_experience = header.last_experience.max(experience.id);
-                }
-                writer.write(&line, &mut lines);
-                if written.is_ok() && lines.len() > PIECE_BYTES {
-                    written = export.file.write_all(&lines);
-                    lines.clear();
-                }
+    let reseal = |id: &ResourceId, secret: &str| reseal(store, vault, id, secret);
+    let last = original::read(&original.path, &reseal, |found| match found {
+        Found::Record { line, place } => {
+            let Some(line) = admitted(*line, &place, allows_secrets, &mut report) else {
+                return;
+            };
+            if let Line::Experience(experience) = &line {
+                header.last_experience = header.last_experience.max(experience.id);
             }
-            Found::Rejected(finding) => report.add_rejected(finding),
-            Found::Adjusted(finding) => report.add_adjusted(finding),
+            writer.write(&line, &mut lines);
+            if written.is_ok() && lines.len() > PIECE_BYTES {
+                written = export.file.write_all(&lines);
+                lines.clear();
+            }
         }
+        Found::Rejected(finding) => report.add_rejected(finding),
+        Found::Adjusted(finding) => report.add_adjusted(finding),
     })?;
+    header.last_experience = header.last_experience.max(last);
     written?;
     writer.finish(&mut lines);
     export.file.write_all(&lines)?;

@@ -13,7 +13,8 @@ use protocol::{
 };
 use rusqlite::{Connection, OpenFlags};
 
-use super::integrity;
+use super::{export::last_experience, integrity};
+use crate::secrets;
 use cells::Cells;
 
 /// The time of a row that tells none: a fixed one, so that the same file gives the same records again.
@@ -108,11 +109,13 @@ const RESOURCE_COLUMNS: [&str; 10] = [
 ];
 
 /// Reads everything in the file that this hub has a place for, and tells of the rest.
+///
+/// Returns the highest number that an experience has had, as far as the file tells; 0 where it does not.
 pub(crate) fn read(
     path: &Path,
     reseal: Reseal<'_>,
     mut take: impl FnMut(Found),
-) -> Result<(), OriginalFault> {
+) -> Result<ExperienceId, OriginalFault> {
     let db = open(path)?;
     let tables = tables(&db)?;
     let is_known = |table: &&String| TABLES.iter().any(|(name, ..)| name == table);
@@ -131,7 +134,8 @@ pub(crate) fn read(
             read_table(&db, table, columns, |cells| read_row(cells, reseal), &mut take)?;
         }
     }
-    Ok(())
+    // Without a column `AUTOINCREMENT` there is no table that tells.
+    Ok(ExperienceId(last_experience(&db).unwrap_or(0)))
 }
 
 /// Opens the file so that nothing in it can make the engine write or call anything.
@@ -178,7 +182,10 @@ fn read_table(
         // What could not be reported to this hub is refused.
         let read = read_row(&mut cells).and_then(|line| match line.check() {
             Ok(()) => Ok(Box::new(line)),
-            Err(fault) => Err(cells.wrong(column(&fault.field), fault.reason)),
+            Err(fault) => {
+                let fault = secrets::shown(&fault);
+                Err(cells.wrong(column(&fault.field), fault.reason))
+            }
         });
         cells.take_adjusted().into_iter().map(Found::Adjusted).for_each(&mut *take);
         let place = cells.into_place();

@@ -226,6 +226,32 @@ async fn what_a_row_says_in_plain_is_looked_through_and_no_stage_holds_it() {
 }
 
 #[tokio::test]
+async fn what_has_no_place_is_told_and_no_number_is_given_twice() {
+    let key = "AKIAIOSFODNN7REALKEY";
+    let file = database(&format!(
+        "{TABLES}
+        INSERT INTO experiences (name, task, created_at) VALUES
+            ('a', 't', '2026-03-05'), ('b', 't', '2026-03-05');
+        DELETE FROM experiences WHERE id = 2;
+        CREATE TABLE knowledge (id, task, content, tags, source, eval, created_at);
+        INSERT INTO knowledge VALUES
+            ('knowledge-20260305-a1b2', 't', 'c', '', '{{\"{key}\": 1}}',
+             '{{\"score\": 4, \"helpfull\": 7}}', '2026-03-05'),
+            ('knowledge-20260305-a1b3', 't', 'c', '{{\"{key}\": \"{}\"}}', '', '', '2026-03-05');",
+        "长".repeat(2_001)
+    ));
+    let hub = start().await;
+    let report = import(&hub, file, "").await.body;
+    assert_eq!(report["imported"], json!({ "experience": 1, "knowledge": 1 }), "{report}");
+    let told = ["knowledge, row 1 source", "knowledge, row 1 eval.helpfull"];
+    assert_eq!(places(&report["adjusted"]), told);
+    assert_eq!(places(&report["rejected"]), ["knowledge, row 2 tags"]);
+    assert!(!report.to_string().contains(key), "{report}");
+    assert_eq!(hub.add_experience(json!({})).await, 3);
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_such_database_is_refused() {
     let hub = start().await;
     let good = database(&format!(

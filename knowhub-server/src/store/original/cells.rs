@@ -2,13 +2,19 @@
 
 use std::collections::HashMap;
 
-use protocol::{Timestamp, export::Finding, hub::Metadata};
+use protocol::{
+    Timestamp,
+    export::{Finding, unknown_field},
+    hub::{FieldFault, Metadata},
+};
 use rusqlite::{Row, types::Value};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Map;
 
+use crate::secrets;
+
 /// Numbers above this are milliseconds, others seconds since the Unix epoch: the year 5138, or March 1973.
-const LEAST_MILLIS: i64 = 100_000_000_000;
+const LEAST_MILLIS: u64 = 100_000_000_000;
 
 /// One row, and what was found to be odd in it.
 pub(super) struct Cells {
@@ -137,11 +143,12 @@ impl Cells {
             return None;
         }
         let time = match (self.integer(column), self.value(column)) {
-            (Some(number), _) if number.abs() < LEAST_MILLIS => {
-                Some(Timestamp::from_millis(number.saturating_mul(1_000)))
+            (Some(number), _) if number.unsigned_abs() < LEAST_MILLIS => millis(number * 1_000),
+            (Some(number), _) => millis(number),
+            (None, Value::Real(number)) if number.abs() < LEAST_MILLIS as f64 => {
+                millis((number * 1_000.0) as i64)
             }
-            (Some(number), _) => Some(Timestamp::from_millis(number)),
-            (None, Value::Real(secs)) => Some(Timestamp::from_millis((secs * 1_000.0) as i64)),
+            (None, Value::Real(number)) => millis(*number as i64),
             (None, Value::Text(text)) => parse_time(text),
             (None, _) => None,
         };
@@ -175,7 +182,7 @@ impl Cells {
         let read = serde_json::from_str(&text).map_err(|_| "no JSON object".to_owned());
         let read = read.and_then(|metadata: Metadata| match metadata.check() {
             Ok(()) => Ok(metadata.0),
-            Err(fault) => Err(fault.to_string()),
+            Err(fault) => Err(secrets::shown(&fault).to_string()),
         });
         Ok(read.unwrap_or_else(|reason| {
             self.adjust(column, format!("{reason}; stored as text under `original`"));
@@ -194,16 +201,30 @@ impl Cells {
         Ok(list)
     }
 
-    /// Returns what a cell says as JSON.
-    pub(super) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, Finding> {
+    /// Returns what a cell says as JSON; a field that has no place is told.
+    pub(super) fn json<T: DeserializeOwned + Serialize>(
+        &mut self,
+        column: &str,
+    ) -> Result<Option<T>, Finding> {
         if self.is_empty(column) {
             return Ok(None);
         }
         let text = self.text(column)?;
-        serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|_| self.wrong(column, "not JSON of the expected shape"))
+        let wrong = |_| self.wrong(column, "not JSON of the expected shape");
+        let given: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
+        let read = T::deserialize(&given).map_err(wrong)?;
+        if let Some(field) = unknown_field(&given, &read) {
+            let fault = FieldFault::new(format!("{column}.{field}"), "not read: unknown field");
+            let fault = secrets::shown(&fault);
+            self.adjust(&fault.field, fault.reason);
+        }
+        Ok(Some(read))
     }
+}
+
+/// Returns a time, if the calendar has it.
+fn millis(millis: i64) -> Option<Timestamp> {
+    Some(Timestamp::from_millis(millis)).filter(|time| time.as_millis() == millis)
 }
 
 /// Reads a time as Python and SQLite write it; without a zone it is UTC.
@@ -237,6 +258,24 @@ mod tests {
         assert_eq!(parse_time("2026-03-05").unwrap().to_string(), "2026-03-05T00:00:00.000Z");
         for text in ["", "yesterday", "2026-13-05 10:00:00", "表"] {
             assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_seconds_or_milliseconds_by_its_size() {
+        for (value, millis) in [
+            (Value::Integer(1_772_704_800), Some(1_772_704_800_000)),
+            (Value::Integer(1_772_704_800_123), Some(1_772_704_800_123)),
+            (Value::Real(1_772_704_800.5), Some(1_772_704_800_500)),
+            (Value::Real(1_772_704_800_123.5), Some(1_772_704_800_123)),
+            (Value::Integer(i64::MIN), None),
+            (Value::Integer(i64::MAX), None),
+            (Value::Real(1e300), None),
+        ] {
+            let values = HashMap::from([("at".to_owned(), value.clone())]);
+            let mut cells = Cells { place: String::new(), number: 1, values, adjusted: vec![] };
+            assert_eq!(cells.time("at").map(Timestamp::as_millis), millis, "{value:?}");
+            assert_eq!(cells.take_adjusted().is_empty(), millis.is_some(), "{value:?}");
         }
     }
 }
