@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use protocol::export::{Checker, LeftOut, Manifest, total};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{
     Failure, Kind, Outcome,
@@ -64,7 +65,7 @@ impl Export {
         let unfinished = Unfinished::create(&self.file)?;
         let name = self.file.display().to_string();
         let (manifest, bytes) = receive(download, &mut &unfinished.file, &name).await?;
-        unfinished.publish(&self.file)?;
+        unfinished.publish(&self.file, self.force)?;
         let (records, counts) = (total(&manifest.counts), &manifest.counts);
         let text = format!("Exported {records} records to {name} ({}).", size(bytes));
         let data = json!({
@@ -80,14 +81,19 @@ fn telling(left_out: &LeftOut, outcome: Outcome) -> Outcome {
     if left_out.is_empty() {
         return outcome;
     }
-    let shown = &left_out.records[..left_out.records.len().min(MAX_SHOWN)];
-    let more = if left_out.count > shown.len() as u64 { ", …" } else { "" };
     let note = format!(
-        "{} records are not in it, because the hub cannot read them: {}{more}",
+        "{} records are not in it, because the hub cannot read them: {}",
         left_out.count,
-        shown.join(", ")
+        named(left_out)
     );
     Outcome { note: Some(note), exit_code: 1, ..outcome }
+}
+
+/// Returns the names of the first records that are missing.
+pub(super) fn named(left_out: &LeftOut) -> String {
+    let shown = &left_out.records[..left_out.records.len().min(MAX_SHOWN)];
+    let more = if left_out.count > shown.len() as u64 { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Writes the export as it comes, and checks that it is whole.
@@ -126,19 +132,28 @@ struct Unfinished {
 
 impl Unfinished {
     fn create(wanted: &Path) -> Result<Self, Failure> {
+        // Another export to the same name, and whatever else is there, is left alone.
         let mut path = wanted.as_os_str().to_owned();
-        path.push(".unfinished");
+        path.push(format!(".{}.unfinished", Uuid::new_v4().simple()));
         let path = PathBuf::from(path);
-        let file = File::create(&path)
+        let file = File::create_new(&path)
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(Failure::input)?;
         Ok(Self { file, path })
     }
 
-    /// Brings the file to disk and under its name.
-    fn publish(self, wanted: &Path) -> Result<(), Failure> {
-        let published = self.file.sync_all().and_then(|()| fs::rename(&self.path, wanted));
-        published
+    /// Brings the file to disk and under its name; a file that appeared there meanwhile is replaced by `force` only.
+    fn publish(self, wanted: &Path, force: bool) -> Result<(), Failure> {
+        let publish = |()| match fs::hard_link(&self.path, wanted) {
+            // Not every file system has links.
+            Err(err) if force || err.kind() != io::ErrorKind::AlreadyExists => {
+                fs::rename(&self.path, wanted)
+            }
+            linked => linked,
+        };
+        self.file
+            .sync_all()
+            .and_then(publish)
             .with_context(|| format!("cannot write {}", wanted.display()))
             .map_err(Failure::input)
     }
@@ -146,7 +161,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Published, it has another name by now.
+        // Published, it has its own name by now.
         let _ = fs::remove_file(&self.path);
     }
 }

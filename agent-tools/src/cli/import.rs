@@ -14,6 +14,7 @@ use tokio::io::AsyncReadExt;
 
 use super::{
     Failure, Outcome,
+    export::named,
     outcome::printable,
     progress::{Progress, size},
 };
@@ -75,7 +76,8 @@ impl Import {
         let report = context.hub.import(kind, pieces(&path)?, options).await?;
         let mut outcome = Outcome::done(text(&report), &report);
         // What did not get in is for a person to look at.
-        outcome.exit_code = u8::from(report.conflict_count + report.rejected_count > 0);
+        let is_whole = report.conflict_count + report.rejected_count + report.left_out.count == 0;
+        outcome.exit_code = u8::from(!is_whole);
         Ok(outcome)
     }
 }
@@ -117,12 +119,18 @@ fn check_original(path: &Path) -> Result<(), Failure> {
         return Err(Failure::input(anyhow!("{name} is no SQLite file"))
             .hinting("an export is imported without --from"));
     }
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
-        let log = Path::new(&log).display().to_string();
-        return Err(Failure::input(anyhow!("{log} holds writes that are not in the file yet"))
-            .hinting("stop the old server, and open and close the file once with sqlite3"));
+    // The one holds what is not in the file yet, the other what must be taken out of it again.
+    for suffix in ["-wal", "-journal"] {
+        let mut log = path.as_os_str().to_owned();
+        log.push(suffix);
+        let mut first = [0];
+        let opened = File::open(&log).and_then(|mut log| log.read_exact(&mut first));
+        // One that is left empty, or is crossed out by zeros, holds nothing.
+        if opened.is_ok() && first != [0] {
+            let log = Path::new(&log).display().to_string();
+            return Err(Failure::input(anyhow!("{log} holds writes that are not finished yet"))
+                .hinting("stop the old server, and open and read the file once with sqlite3"));
+        }
     }
     Ok(())
 }
@@ -169,6 +177,13 @@ fn text(report: &ImportReport) -> String {
         report.conflict_count,
         conflicts,
     );
+    if !report.left_out.is_empty() {
+        lines.push(format!(
+            "Not in the export, because the hub that it was taken of cannot read them: {} records: {}",
+            report.left_out.count,
+            named(&report.left_out)
+        ));
+    }
     let rejected = report.rejected.iter().map(finding);
     list(&mut lines, "Rejected:", report.rejected_count, rejected);
     let adjusted = report.adjusted.iter().map(finding);

@@ -4,7 +4,7 @@ use std::fs;
 
 use protocol::{
     ExperienceId, Timestamp,
-    export::{FORMAT, Header, Kind, Line, RecordKind, Tombstone, Writer},
+    export::{FORMAT, Header, ImportReport, Kind, Line, RecordKind, Tombstone, Writer},
 };
 use serde_json::json;
 
@@ -76,6 +76,15 @@ fn trying(call: &str) -> (u16, String) {
     report(true)
 }
 
+fn importing_a_gap(_: &str) -> (u16, String) {
+    let left_out = json!({ "count": 12, "records": ["knowledge knowledge-20260305-a1b2"] });
+    let report = ImportReport {
+        left_out: serde_json::from_value(left_out).unwrap(),
+        ..ImportReport::default()
+    };
+    (200, serde_json::to_string(&report).unwrap())
+}
+
 fn report(dry_run: bool) -> (u16, String) {
     let report = json!({
         "dry_run": dry_run,
@@ -126,6 +135,23 @@ async fn an_export_appears_when_it_is_whole() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("no file"), "{refused:?}");
     assert!(link.is_symlink());
+}
+
+#[tokio::test]
+async fn two_exports_to_one_name_leave_one_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.ndjson");
+    let name = file.to_str().unwrap();
+    let mine = folder.path().join("all.ndjson.unfinished");
+    fs::write(&mine, "mine").unwrap();
+    let (hub, relay) = (Hub::start(exporting).await, dead_url().await);
+    let args = ["export", name];
+    let both = tokio::join!(knowhub(&hub.api, &relay, &args), knowhub(&hub.api, &relay, &args));
+    let done = [&both.0, &both.1].into_iter().filter(|output| output.status.success());
+    assert_eq!(done.count(), 1, "{both:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), whole());
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[tokio::test]
@@ -195,6 +221,18 @@ async fn an_import_tells_what_became_of_each_record() {
 }
 
 #[tokio::test]
+async fn what_an_export_lacked_is_told_when_it_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.ndjson");
+    fs::write(&file, without(&["knowledge-20260305-a1b2"])).unwrap();
+    let (hub, relay) = (Hub::start(importing_a_gap).await, dead_url().await);
+    let output = knowhub(&hub.api, &relay, &["import", file.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = text(&output.stdout);
+    assert!(told.contains("12 records: knowledge knowledge-20260305-a1b2, …"), "{told}");
+}
+
+#[tokio::test]
 async fn a_wrong_file_is_told_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let (hub, relay) = (Hub::start(importing).await, dead_url().await);
@@ -207,6 +245,8 @@ async fn a_wrong_file_is_told_before_anything_is_sent() {
     let database = write("old.db", b"SQLite format 3\0 and more");
     write("busy.db-wal", b"x");
     let busy = write("busy.db", b"SQLite format 3\0 and more");
+    write("hot.db-journal", b"x");
+    let hot = write("hot.db", b"SQLite format 3\0 and more");
     for (args, code, told) in [
         (vec![write("cut", cut.as_bytes())], 1, "cut off after line 1"),
         (vec![write("gz", b"\x1f\x8b\x08")], 1, "compressed"),
@@ -214,6 +254,7 @@ async fn a_wrong_file_is_told_before_anything_is_sent() {
         (vec![database.clone()], 1, "import --from"),
         (vec!["--from".into(), write("whole", whole().as_bytes())], 1, "no SQLite file"),
         (vec!["--from".into(), busy], 1, "busy.db-wal holds writes"),
+        (vec!["--from".into(), hot], 1, "hot.db-journal holds writes"),
         (vec![folder.path().join("none").to_str().unwrap().into()], 1, "cannot read"),
         (vec![], 2, "<FILE|--from <DB>>"),
         (vec!["--from".into(), database.clone(), database.clone()], 2, "cannot be used with"),
