@@ -282,6 +282,22 @@ async fn nobody_overwrites_what_they_have_not_read() {
 }
 
 #[tokio::test]
+async fn metadata_keeps_its_numbers() {
+    let hub = TestHub::start().await;
+    let text = r#"{"a":4.0,"b":-0.0,"c":18446744073709551615,"d":0.1,"e":[1e10,3]}"#;
+    let metadata: Value = serde_json::from_str(text).unwrap();
+    hub.post("/api/resource", &json!({ "id": "notes", "metadata": metadata })).await;
+    let shown = hub.get("/api/content/notes").await.body["metadata"].to_string();
+    assert_eq!(shown, text.replace("1e10", "10000000000.0"));
+    let large: Value = serde_json::from_str(r#"{"n":12345678901234567890123}"#).unwrap();
+    let patch = json!({ "metadata": large });
+    let refused = hub.call(Method::PATCH, "/api/resource/notes", &[], Some(&patch)).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refused.body["error"]["field"], "metadata", "{refused:?}");
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn likely_secrets_are_refused_in_plain_fields() {
     let hub = TestHub::start().await;
     let key = concat!("AKIA", "Z7KQ3WX5PLM2RT6V");

@@ -4,7 +4,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    MAX_SHORT_CHARS, MAX_TEXT_CHARS, secret::wipe_secret, whole_numbers::write_whole_numbers,
+    MAX_SHORT_CHARS, MAX_TEXT_CHARS,
+    secret::wipe_secret,
+    whole_numbers::{check_free_numbers, write_whole_numbers},
 };
 use crate::complaint::shortened;
 
@@ -55,9 +57,11 @@ pub trait Body: DeserializeOwned {
             return Err(FieldFault::new("", "must be a JSON object"));
         }
         write_whole_numbers(&mut value);
+        let numbers = check_free_numbers(&value);
         let body = serde_path_to_error::deserialize(&value).map_err(|err| as_field_fault(&err));
         wipe_secret(&mut value);
         let body: Self = body?;
+        numbers?;
         body.check()?;
         Ok(body)
     }
