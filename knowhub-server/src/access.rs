@@ -134,4 +134,11 @@ impl Principal {
         let on_behalf_of = on_behalf_of.map(|contact| format!("im:{contact}")).unwrap_or_default();
         Ok(Stamp { authenticated_as: self.name.clone(), on_behalf_of })
     }
+
+    /// Returns under which name a verdict counts; one that a delegate tells for a contact has both.
+    pub(crate) fn judge(&self, on_behalf_of: Option<&ContactId>) -> Result<String, Denied> {
+        let Stamp { authenticated_as: name, on_behalf_of: contact } = self.stamp(on_behalf_of)?;
+        // No name of a token has a space, so this is nobody else's.
+        Ok(if contact.is_empty() { name } else { format!("{name} for {contact}") })
+    }
 }

@@ -9,6 +9,7 @@ mod error;
 mod etag;
 mod experiences;
 mod extract;
+mod heeded;
 mod knowledge;
 mod large_bodies;
 mod metrics;

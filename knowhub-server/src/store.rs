@@ -66,7 +66,7 @@ pub(crate) use change::{Change, Identity};
 pub(crate) use demand::{MAX_DEMAND, Missed, Noticed};
 pub(crate) use error::Error;
 pub use error::OpenError;
-pub(crate) use experiences::Experience;
+pub(crate) use experiences::{Experience, ONLY_VERSION};
 pub(crate) use export::Snapshot;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};

@@ -9,7 +9,7 @@ use protocol::{
 use super::{
     Error, Handles,
     caller::{Reader, Writer},
-    etag::{IfMatch, Tagged},
+    etag::{IfMatchOrNone, Tagged},
     extract::{IdempotencyKey, JsonBody},
     openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
     path::PathId,
@@ -23,7 +23,10 @@ use crate::{
 /// Stores a content node, or writes an existing one anew.
 #[utoipa::path(
     post, path = "/api/content", tag = "resources", request_body = NewContent,
-    params(("if-match" = Option<String>, Header, description = "The version that is to be overwritten, as its ETag")),
+    params(
+        ("if-match" = Option<String>, Header, description = "The version that is to be overwritten, as its ETag"),
+        ("if-none-match" = Option<String>, Header, description = "`*`: only when there is none yet"),
+    ),
     responses(
         (status = 201, description = "It is new", body = ResourceStored),
         (status = 200, description = "It took the place of an earlier version", body = ResourceStored),
@@ -33,11 +36,11 @@ use crate::{
 pub(super) async fn save_content(
     State(handles): State<Handles>,
     Writer(by): Writer,
-    IfMatch(expected): IfMatch,
+    IfMatchOrNone(expected): IfMatchOrNone,
     key: IdempotencyKey,
     JsonBody(new): JsonBody<NewContent>,
 ) -> Result<Stored, Error> {
-    let request = key.request(&by, &new);
+    let request = key.request(&by.name, &new);
     let edit = Edit {
         title: Some(new.title),
         body: Some(new.body),

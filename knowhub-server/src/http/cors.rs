@@ -28,6 +28,7 @@ pub(super) fn cors(origins: &[String]) -> CorsLayer {
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             header::IF_MATCH,
+            header::IF_NONE_MATCH,
             ALLOW_LIKELY_SECRET,
             IDEMPOTENCY_KEY,
             ORG_KEY,

@@ -180,7 +180,7 @@ fn of_store(err: &store::Error) -> (StatusCode, ErrorCode) {
         store::Error::KeyReused | store::Error::Unreadable { .. } => {
             (StatusCode::CONFLICT, ErrorCode::Conflict)
         }
-        store::Error::OtherVersion { .. } => {
+        store::Error::OtherVersion { .. } | store::Error::Exists { .. } => {
             (StatusCode::PRECONDITION_FAILED, ErrorCode::PreconditionFailed)
         }
         store::Error::Knowledge(refusal) => {

@@ -1,9 +1,9 @@
-//! `ETag` and `If-Match`: a record's version, so that nobody overwrites what they have not read.
+//! `ETag`, `If-Match` and `If-None-Match`: a record's version, so that nobody overwrites what they have not read.
 
 use axum::{
     Json,
     extract::FromRequestParts,
-    http::{HeaderValue, header, request::Parts},
+    http::{HeaderName, HeaderValue, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use protocol::hub::FieldFault;
@@ -19,16 +19,38 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        let mut expected = Expected::Anything;
-        for value in parts.headers.get_all(header::IF_MATCH) {
-            let tags = value.to_str().ok().and_then(read).ok_or_else(|| {
-                let reason = "must be `*` or a list of entity tags such as \"3\"";
-                Error::Invalid(FieldFault::new("if-match", reason))
-            })?;
-            expected = expected.or(tags);
+        let values = parts.headers.get_all(header::IF_MATCH);
+        if values.iter().next().is_none() {
+            return Ok(Self(Expected::Anything));
         }
-        Ok(Self(expected))
+        // A list may come in several headers.
+        let values: Result<Vec<&str>, _> = values.iter().map(HeaderValue::to_str).collect();
+        let expected = values.ok().and_then(|values| read(&values.join(",")));
+        expected.map(Self).ok_or_else(|| {
+            fault(&header::IF_MATCH, "must be `*` or a list of entity tags such as \"3\"")
+        })
     }
+}
+
+/// The same for a write that may create its record; `If-None-Match: *` lets it do nothing else.
+pub(super) struct IfMatchOrNone(pub(super) Expected);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatchOrNone {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let IfMatch(expected) = IfMatch::from_request_parts(parts, state).await?;
+        let mut values = parts.headers.get_all(header::IF_NONE_MATCH).iter();
+        match (values.next().map(HeaderValue::as_bytes), values.next()) {
+            (None, _) => Ok(Self(expected)),
+            (Some(b"*"), None) if expected == Expected::Anything => Ok(Self(Expected::Nothing)),
+            _ => Err(fault(&header::IF_NONE_MATCH, "must be `*`, without If-Match beside it")),
+        }
+    }
+}
+
+fn fault(header: &HeaderName, reason: &str) -> Error {
+    Error::Invalid(FieldFault::new(header.as_str(), reason))
 }
 
 /// Reads the list; a tag that is no version of ours is one that never matches.

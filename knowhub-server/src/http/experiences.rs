@@ -17,15 +17,16 @@ use super::{
     Error, Handles,
     caller::{Admin, Reader, Writer},
     deletion::{Erase, Reason},
+    etag::{IfMatch, Tagged},
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
-    openapi::{BodyErrors, NotFound, ReadErrors},
+    openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
     params::{FromParams, Params},
     path::PathText,
     versions::{self, VersionParams},
 };
 use crate::{
     search::ExperienceQuery,
-    store::{Deletion, RecordKind},
+    store::{Deletion, ONLY_VERSION, RecordKind},
 };
 
 /// Stores an experience with a resource.
@@ -39,7 +40,7 @@ pub(super) async fn create_experience(
     key: IdempotencyKey,
     JsonBody(report): JsonBody<NewExperience>,
 ) -> Result<Created<ExperienceCreated>, Error> {
-    let request = key.request(&by, &report);
+    let request = key.request(&by.name, &report);
     let stamp = by.stamp(report.on_behalf_of.as_ref())?;
     let written = handles.store.insert_experience(report, stamp, Timestamp::now(), request).await?;
     tracing::info!(experience.id = %written.answer.id, replayed = written.replayed, "experience stored");
@@ -76,9 +77,9 @@ pub(super) async fn show_experience(
     State(handles): State<Handles>,
     _: Reader,
     PathExperience(id): PathExperience,
-) -> Result<Json<Experience>, Error> {
-    let found = handles.store.find_experience(id).await?;
-    found.map(|row| Json(row.into())).ok_or_else(|| none(id))
+) -> Result<Tagged<Experience>, Error> {
+    let row = handles.store.find_experience(id).await?.ok_or_else(|| none(id))?;
+    Ok(Tagged { version: Some(ONLY_VERSION), answer: row.into() })
 }
 
 /// Deletes an experience; what it said stays readable to an admin unless it is erased.
@@ -90,18 +91,20 @@ pub(super) async fn show_experience(
         ("id" = ExperienceId, Path, description = "The experience's number"),
         ("reason" = Option<String>, Query, description = "Why; kept with the tombstone", max_length = 2_000),
         ("erase" = Option<bool>, Query, description = "Remove for good what it said"),
+        ("if-match" = Option<String>, Header, description = "The version that is to be deleted, as its ETag"),
     ),
-    responses((status = 200, body = ExperienceDeleted), NotFound, ReadErrors)
+    responses((status = 200, body = ExperienceDeleted), NotFound, OtherVersion, ReadErrors)
 )]
 pub(super) async fn delete_experience(
     State(handles): State<Handles>,
     Admin(by): Admin,
     PathExperience(id): PathExperience,
+    IfMatch(expected): IfMatch,
     Reason(reason): Reason,
     QueryParams(Erase(erase)): QueryParams<Erase>,
 ) -> Result<Json<ExperienceDeleted>, Error> {
     let deletion = Deletion { by: by.name, reason, at: Timestamp::now() };
-    let deleted = handles.store.delete_experience(id, deletion, erase).await?;
+    let deleted = handles.store.delete_experience(id, expected, deletion, erase).await?;
     let deleted = deleted.ok_or_else(|| none(id))?;
     tracing::info!(experience.id = %id, erased = deleted.erased, "experience deleted");
     Ok(Json(deleted))
@@ -112,6 +115,7 @@ pub(super) async fn delete_experience(
     get, path = "/api/versions/experience/{id}", tag = "experiences",
     params(
         ("id" = ExperienceId, Path, description = "The experience's number"),
+        ("version" = Option<i64>, Query, description = "Only this version", minimum = 1),
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
         ("page_size" = Option<u8>, Query, description = "Versions of a page", minimum = 1, maximum = 100),
     ),

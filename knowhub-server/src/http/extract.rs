@@ -12,6 +12,7 @@ use axum::{
 use futures_util::StreamExt;
 use protocol::hub::{FieldFault, WriteBody, wipe_secret};
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
@@ -20,7 +21,6 @@ use super::{
     params::{FromParams, Params, unescape},
 };
 use crate::{
-    access::Principal,
     blocking,
     secrets::{self, LikelySecret},
     store::{self, IdempotentRequest, Written},
@@ -46,6 +46,9 @@ pub(super) const MAX_KEY_BYTES: usize = 255;
 
 /// With the value `true`, likely secrets are let in; for false alarms.
 pub(super) const ALLOW_LIKELY_SECRET: HeaderName = HeaderName::from_static("x-allow-likely-secret");
+
+/// The field in which a delegate names the contact for whom it writes.
+const ON_BEHALF_OF: &str = "on_behalf_of";
 
 /// Plain texts that are together longer than this are looked through on a thread of their own, in bytes.
 const LONG_TEXTS_BYTES: usize = 16 * 1024;
@@ -92,8 +95,14 @@ pub(super) fn refuse_secret(found: Option<LikelySecret>, headers: &HeaderMap) ->
 /// Reads a body from its JSON, whose values may take many times the memory and live only here.
 fn parse<T: WriteBody>(bytes: &[u8]) -> Result<T, Error> {
     // Broken JSON and a wrong field are different faults, so they are told apart here.
-    let value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
-    T::read(value).map_err(Error::Invalid)
+    let value: Value = serde_json::from_slice(bytes).map_err(Error::BrokenJson)?;
+    let names_contact = value.get(ON_BEHALF_OF).is_some_and(|contact| !contact.is_null());
+    let body = T::read(value).map_err(Error::Invalid)?;
+    if names_contact && !T::FOR_CONTACTS {
+        let reason = "means nothing here: this is stored under the name of the token alone";
+        return Err(Error::Invalid(FieldFault::new(ON_BEHALF_OF, reason)));
+    }
+    Ok(body)
 }
 
 /// Looks through the plain texts of a body, long ones where they hold up nobody.
@@ -170,27 +179,24 @@ struct Repeatable {
 }
 
 impl IdempotencyKey {
-    /// Returns what makes a request the same: who sends it, its route, its key, and what its query and body say.
+    /// Returns what makes a request the same: under which name it is sent, its route, its key, and what its query and
+    /// body say.
     ///
-    /// For whom it is sent does not count: on a hub without tokens, an upload that a contact sends itself says the
-    /// same as what the librarian made of it.
-    pub(super) fn request(
-        self,
-        by: &Principal,
-        body: &impl Serialize,
-    ) -> Option<IdempotentRequest> {
+    /// The contact that the body names does not count: on a hub without tokens, an upload that a contact sends itself
+    /// says the same as what the librarian made of it.
+    pub(super) fn request(self, name: &str, body: &impl Serialize) -> Option<IdempotentRequest> {
         let Self(Some(Repeatable { key, route, query })) = self else { return None };
         let mut body =
             serde_json::to_value(body).expect("what was read from JSON can be written as JSON");
         if let Some(fields) = body.as_object_mut() {
-            fields.remove("on_behalf_of");
+            fields.remove(ON_BEHALF_OF);
         }
         // Hashed as it is written, so that no text of it, which may hold a secret, stays in memory.
         let mut body_hash = Hashed::default();
         body_hash.0.update(query);
         serde_json::to_writer(&mut body_hash, &body).expect("a hash takes everything");
         wipe_secret(&mut body);
-        let scope = format!("{route} {}", by.name);
+        let scope = format!("{route} {name}");
         Some(IdempotentRequest { scope, key, body_hash: body_hash.0.finalize().into() })
     }
 }

@@ -12,7 +12,7 @@ use axum::{
     response::IntoResponse,
 };
 use protocol::{
-    KnowledgeId, Timestamp,
+    ContactId, KnowledgeId, Timestamp,
     hub::{
         DEFAULT_MIN_SCORE, DEFAULT_TOP_K, DemandKind, FieldFault, Knowledge, KnowledgeCreated,
         KnowledgeSearch, MAX_TOP_K, NewKnowledge, TagFilter,
@@ -47,7 +47,7 @@ pub(super) async fn create_knowledge(
     key: IdempotencyKey,
     JsonBody(report): JsonBody<NewKnowledge>,
 ) -> Result<Created<KnowledgeCreated>, Error> {
-    let request = key.request(&by, &report);
+    let request = key.request(&by.name, &report);
     let stamp = by.stamp(report.on_behalf_of.as_ref())?;
     let now = Timestamp::now();
     let draw = move || KnowledgeId::new(now, rand::random());
@@ -119,6 +119,11 @@ fn unknown(id: String) -> Error {
 /// Returns who changes a record, now.
 fn author(by: Principal) -> Author {
     Author { name: by.name, now: Timestamp::now() }
+}
+
+/// Returns who judges a record, now: the caller, or through it a contact.
+fn judge(by: &Principal, on_behalf_of: Option<&ContactId>) -> Result<Author, Error> {
+    Ok(Author { name: by.judge(on_behalf_of)?, now: Timestamp::now() })
 }
 
 /// Returns the answer to a change, with the version that the record has now.

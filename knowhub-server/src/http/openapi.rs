@@ -2,13 +2,16 @@
 
 mod errors;
 
-use axum::{Router, http::header};
+use axum::{
+    Router,
+    http::{Method, header},
+};
 use protocol::hub::{ErrorBody, ResourcePrefix, StatusFilter, TagFilter};
 use service::http::REQUEST_ID;
 use utoipa::{
     OpenApi,
     openapi::{
-        self, HttpMethod, RefOr, Required,
+        self, RefOr, Required,
         header::HeaderBuilder,
         path::{Operation, ParameterBuilder, ParameterIn, PathItem},
         response::Response,
@@ -74,13 +77,13 @@ fn complete(document: &mut openapi::OpenApi) {
     components.schemas.values_mut().for_each(allow_absent_flattened);
     for item in document.paths.paths.values_mut() {
         for (method, operation) in operations(item) {
-            if matches!(method, HttpMethod::Post | HttpMethod::Put) && takes_json(operation) {
+            if [Method::POST, Method::PUT].contains(&method) && takes_json(operation) {
                 take_idempotency_key(operation);
             }
             if operation.request_body.is_some() || takes_reason(operation) {
                 allow_likely_secrets(operation);
             }
-            describe_if_match(operation);
+            describe_conditions(operation);
             describe_headers(operation);
         }
     }
@@ -103,29 +106,31 @@ fn is_null(schema: &RefOr<Schema>) -> bool {
     matches!(schema, RefOr::T(Schema::Object(object)) if object.schema_type == null)
 }
 
-/// Says what an `If-Match` looks like, for the handlers that take one.
-fn describe_if_match(operation: &mut Operation) {
+/// Says what an `If-Match` or `If-None-Match` looks like, for the handlers that take one.
+fn describe_conditions(operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
-        if let RefOr::T(parameter) = parameter
-            && parameter.name == header::IF_MATCH.as_str()
-        {
-            let tags = ObjectBuilder::new()
-                .schema_type(Type::String)
-                .pattern(Some(ENTITY_TAGS))
-                .examples(["\"3\""]);
-            parameter.schema = Some(Schema::from(tags).into());
-        }
+        let RefOr::T(parameter) = parameter else { continue };
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let text = match &parameter.name {
+            name if name == header::IF_MATCH.as_str() => {
+                text.pattern(Some(ENTITY_TAGS)).examples(["\"3\""])
+            }
+            name if name == header::IF_NONE_MATCH.as_str() => text.enum_values(Some(["*"])),
+            _ => continue,
+        };
+        parameter.schema = Some(Schema::from(text).into());
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+/// Returns each operation of a path with its method.
+pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     let PathItem { get, post, put, patch, delete, .. } = item;
     [
-        (HttpMethod::Get, get),
-        (HttpMethod::Post, post),
-        (HttpMethod::Put, put),
-        (HttpMethod::Patch, patch),
-        (HttpMethod::Delete, delete),
+        (Method::GET, get),
+        (Method::POST, post),
+        (Method::PUT, put),
+        (Method::PATCH, patch),
+        (Method::DELETE, delete),
     ]
     .into_iter()
     .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))

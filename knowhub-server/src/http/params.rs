@@ -31,7 +31,7 @@ impl Paging {
     }
 }
 
-/// The parameters of a query string, in order; unknown ones are ignored.
+/// The parameters of a query string, in order.
 pub(super) struct Params(Vec<(String, String)>);
 
 /// What can be read from a query string.
@@ -53,6 +53,11 @@ impl Params {
             }
         });
         pairs.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns the name of each parameter.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Returns the search text, which is required and bounded.

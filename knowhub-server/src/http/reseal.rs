@@ -27,7 +27,7 @@ pub(super) async fn reseal_secrets(
     key: IdempotencyKey,
     JsonBody(order): JsonBody<Reseal>,
 ) -> Result<Answered<Resealed>, Error> {
-    let (request, now) = (key.request(&by, &order), Timestamp::now());
+    let (request, now) = (key.request(&by.name, &order), Timestamp::now());
     if let Some(request) = &request
         && let Some(answer) = handles.store.find_answer(request.clone(), now).await?
     {

@@ -14,7 +14,9 @@ use super::{
     caller::authenticate,
     contents,
     cors::cors,
-    demand, experiences, knowledge,
+    demand, experiences,
+    heeded::{Heeded, refuse_unheeded},
+    knowledge,
     large_bodies::{LargeBodies, take_turns},
     metrics, openapi, request, reseal, resources, transfer,
 };
@@ -64,6 +66,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(transfer::import_all))
         .with_state(handles)
         .split_for_parts();
+    let heeded = Heeded::of(&mut document);
     // OpenAPI has no word for a parameter that spans slashes.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths =
@@ -71,6 +74,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     // Whatever is merged behind this line is open to everybody.
     let routes = routes
         .route_layer(middleware::from_fn_with_state(LargeBodies::default(), take_turns))
+        .route_layer(middleware::from_fn_with_state(heeded, refuse_unheeded))
         .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
         .merge(health_routes(move || search.ready().and_then(|()| store.ready())))

@@ -48,6 +48,12 @@ pub(crate) enum Error {
         /// Its id.
         id: String,
     },
+    /// There is a record where the change expects none.
+    #[error("there is one already, at version {current}, and If-None-Match expects none")]
+    Exists {
+        /// The version it has.
+        current: i64,
+    },
     /// What is stored does not allow the change of a resource.
     #[error(transparent)]
     Resource(#[from] resource::Refusal),

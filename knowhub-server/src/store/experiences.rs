@@ -24,6 +24,9 @@ use super::{
 const COLUMNS: &str = "id, seq, name, url, category, task, score, outcome, tips, content_id, \
                        submitted_by, created_at, authenticated_as, on_behalf_of";
 
+/// The one version of an experience, which never changes.
+pub(crate) const ONLY_VERSION: i64 = 1;
+
 /// A stored experience.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Experience {

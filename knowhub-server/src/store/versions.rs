@@ -25,27 +25,18 @@ pub(crate) enum Expected {
     Stored,
     /// One of these versions.
     OneOf(Vec<i64>),
+    /// That there is no record yet.
+    Nothing,
 }
 
 impl Expected {
-    /// Returns what is fulfilled when either is; [`Expected::Anything`] expects nothing and adds nothing.
-    pub(crate) fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Anything, other) | (other, Self::Anything) => other,
-            (Self::OneOf(mut some), Self::OneOf(more)) => {
-                some.extend(more);
-                Self::OneOf(some)
-            }
-            (Self::Stored, _) | (_, Self::Stored) => Self::Stored,
-        }
-    }
-
     /// Checks the version that the record has, within the transaction that is about to change it.
     pub(super) fn check(&self, current: Option<i64>) -> Result<(), Error> {
-        let is_met = match self {
-            Self::Anything => true,
-            Self::Stored => current.is_some(),
-            Self::OneOf(versions) => current.is_some_and(|version| versions.contains(&version)),
+        let is_met = match (self, current) {
+            (Self::Nothing, Some(current)) => return Err(Error::Exists { current }),
+            (Self::Anything, _) | (Self::Stored, Some(_)) | (Self::Nothing, None) => true,
+            (Self::OneOf(versions), Some(current)) => versions.contains(&current),
+            (Self::Stored | Self::OneOf(_), None) => false,
         };
         if is_met { Ok(()) } else { Err(Error::OtherVersion { current }) }
     }

@@ -176,6 +176,93 @@ async fn each_role_may_do_what_those_before_it_may() {
 }
 
 #[tokio::test]
+async fn verdicts_of_two_contacts_that_one_delegate_tells_both_count() {
+    let hub = guarded().await;
+    let record = json!({ "task": "t", "content": "c" });
+    let made = call(&hub, "POST", "/api/knowledge", WRITER, &record).await;
+    let id = made.body["id"].as_str().unwrap();
+    let path = format!("/api/knowledge/{id}");
+    let evaluated = |verdict: &str, contact: &str| {
+        json!({ "trace_id": "t", "on_behalf_of": contact, "evaluations": [{ "knowledge_id": id,
+            "injected_at_sequence": 1, "eval_status": verdict, "reason": "r" }] })
+    };
+    for (contact, duplicate) in [("agent/1", false), ("agent/2", false), ("agent/1", true)] {
+        let body = evaluated("helpful", contact);
+        let answer = call(&hub, "POST", "/api/knowledge/evaluations", DELEGATE, &body).await;
+        let result = &answer.body["results"][0];
+        assert_eq!((&result["ok"], result["duplicate"] == true), (&json!(true), duplicate));
+    }
+    let batch = json!({ "feedback_list": [{ "knowledge_id": id, "is_effective": true }],
+        "on_behalf_of": "agent/1" });
+    let feedback =
+        json!({ "add_helpful_case": "x", "evolve_feedback": "y", "on_behalf_of": "agent/2" });
+    for (method, path, body) in [
+        ("POST", "/api/knowledge/batch_update", &batch),
+        ("PUT", &path, &feedback),
+        ("POST", "/api/knowledge/evaluations", &evaluated("helpful", "agent/3")),
+    ] {
+        assert_eq!(call(&hub, method, path, WRITER, body).await.status, 403, "{method} {path}");
+        assert_eq!(call(&hub, method, path, DELEGATE, body).await.status, 200, "{method} {path}");
+    }
+    let stored = call(&hub, "GET", &path, READER, &json!({})).await.body;
+    let judges: Vec<_> = stored["eval"]["helpful_history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["by"].as_str().unwrap())
+        .collect();
+    let (one, two, three) = ("d for im:agent/1", "d for im:agent/2", "d for im:agent/3");
+    assert_eq!(judges, [one, two, one, two, three]);
+    let said = call(&hub, "GET", &format!("{path}/feedback"), READER, &json!({})).await.body;
+    assert_eq!(said["results"][0]["authenticated_as"], two);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeated_verdict_is_that_of_its_contact() {
+    let hub = guarded().await;
+    let record = json!({ "task": "t", "content": "c" });
+    let made = call(&hub, "POST", "/api/knowledge", WRITER, &record).await;
+    let path = format!("/api/knowledge/{}", made.body["id"].as_str().unwrap());
+    let authorization = format!("Bearer {DELEGATE}");
+    let headers = [("authorization", authorization.as_str()), ("idempotency-key", "k")];
+    for contact in ["agent/1", "agent/2", "agent/1"] {
+        let body = json!({ "add_helpful_case": "x", "on_behalf_of": contact });
+        assert_eq!(hub.call(Method::PUT, &path, &headers, Some(&body)).await.status, 200);
+    }
+    let stored = call(&hub, "GET", &path, READER, &json!({})).await.body;
+    assert_eq!(stored["eval"]["helpful"], 2, "one of each contact");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_contact_is_refused_where_it_would_be_passed_over() {
+    let hub = guarded().await;
+    let id = "knowledge-20260305-a1b2";
+    let path = format!("/api/knowledge/{id}");
+    for (method, path, mut body) in [
+        ("PATCH", path.clone(), json!({ "content": "c" })),
+        ("POST", format!("{path}/verify"), json!({ "action": "approve" })),
+        ("POST", format!("{path}/relationships"), json!({ "type": "conflict", "target": id })),
+        (
+            "POST",
+            "/api/knowledge/batch_verify".to_owned(),
+            json!({ "knowledge_ids": [id], "action": "approve" }),
+        ),
+        ("POST", "/api/reseal".to_owned(), json!({})),
+    ] {
+        body["on_behalf_of"] = json!("agent/1");
+        let answer = call(&hub, method, &path, ADMIN, &body).await;
+        let field = &answer.body["error"]["field"];
+        assert_eq!((answer.status.as_u16(), field), (422, &json!("on_behalf_of")), "{answer:?}");
+        body["on_behalf_of"] = Value::Null;
+        let absent = call(&hub, method, &path, ADMIN, &body).await;
+        assert_ne!(absent.body["error"]["field"], "on_behalf_of", "{absent:?}");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn without_tokens_everybody_is_local() {
     let hub = TestHub::start().await;
     let report = json!({ "name": "uv", "task": "安装依赖", "authenticated_as": "somebody" });
@@ -374,7 +461,14 @@ async fn listed_pages_may_ask_and_read_without_cookies() {
     let header = |name: &str| answer.headers()[name].to_str().unwrap().to_ascii_lowercase();
     assert_eq!(header("access-control-allow-origin"), "https://ui.example");
     assert!(header("access-control-allow-methods").contains("patch"));
-    for name in ["authorization", "content-type", "x-org-key", "if-match", "idempotency-key"] {
+    for name in [
+        "authorization",
+        "content-type",
+        "x-org-key",
+        "if-match",
+        "if-none-match",
+        "idempotency-key",
+    ] {
         assert!(header("access-control-allow-headers").contains(name), "{name}");
     }
     assert!(!answer.headers().contains_key("access-control-allow-credentials"));

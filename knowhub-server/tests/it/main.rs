@@ -5,6 +5,7 @@
 mod access;
 mod backup;
 mod concurrency;
+mod conditions;
 mod contents;
 mod deletion;
 mod demand;

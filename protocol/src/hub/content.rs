@@ -45,6 +45,8 @@ impl Body for NewContent {
 }
 
 impl WriteBody for NewContent {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
             .text("id", self.id.as_str())

@@ -76,6 +76,8 @@ impl Body for NewExperience {
 }
 
 impl WriteBody for NewExperience {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
             .text("name", &self.name)

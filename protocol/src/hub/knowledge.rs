@@ -85,6 +85,8 @@ impl Body for NewKnowledge {
 }
 
 impl WriteBody for NewKnowledge {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
             .text("task", &self.task)

@@ -9,6 +9,9 @@ use crate::ids::ContactId;
 
 /// A body that writes; the hub looks through its plain texts for secrets before anything else sees them.
 pub trait WriteBody: Body {
+    /// Whether a delegate may write it for a contact, which its field `on_behalf_of` then names.
+    const FOR_CONTACTS: bool = false;
+
     /// Returns every text that is stored in plain, ids of the sender's choice included: all but what is sealed.
     fn plain_texts(&self) -> PlainTexts<'_>;
 }

@@ -84,6 +84,8 @@ impl Body for NewResource {
 }
 
 impl WriteBody for NewResource {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         PlainTexts::default()
             .text("id", self.id.as_str())
@@ -149,6 +151,8 @@ impl Body for ResourcePatch {
 }
 
 impl WriteBody for ResourcePatch {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         let metadata = self.metadata.as_ref().map(Metadata::plain_texts);
         PlainTexts::default()

@@ -93,7 +93,7 @@ fn every_text_that_is_stored_in_plain_is_told() {
     );
     check_plain::<KnowledgeFeedback>(
         &json!({ "add_helpful_case": "a", "add_harmful_case": { "b": ["c", { "d": "e" }] },
-            "evolve_feedback": "f" }),
+            "evolve_feedback": "f", "on_behalf_of": "g" }),
         &[],
     );
     check_plain::<Verify>(&json!({ "action": "approve", "verified_by": "a" }), &["approve"]);
@@ -104,13 +104,14 @@ fn every_text_that_is_stored_in_plain_is_told() {
         &[id, "approve"],
     );
     check_plain::<BatchUpdate>(
-        &json!({ "feedback_list": [{ "knowledge_id": id, "is_effective": true, "feedback": "a" }] }),
+        &json!({ "feedback_list": [{ "knowledge_id": id, "is_effective": true, "feedback": "a" }],
+            "on_behalf_of": "b" }),
         &[id],
     );
     check_plain::<NewEvaluations>(
         &json!({ "trace_id": "a", "evaluations": [{ "knowledge_id": id, "goal_id": "b",
             "injected_at_sequence": 1, "eval_status": "unused", "reason": "c", "evaluated_at": "d",
-            "evaluated_at_trigger": "e" }] }),
+            "evaluated_at_trigger": "e" }], "on_behalf_of": "f" }),
         &[id, "unused"],
     );
     check_plain::<NewRelationship>(&json!({ "type": "a", "target": id }), &[id]);

@@ -6,7 +6,7 @@ use protocol::{
     hub::{BatchDelete, BatchResults, BatchUpdate, BatchVerify, Knowledge, NewEvaluations},
 };
 
-use super::author;
+use super::{author, judge};
 use crate::{
     http::{
         Error, Handles,
@@ -32,7 +32,7 @@ pub(in crate::http) async fn batch_verify(
     key: IdempotencyKey,
     JsonBody(batch): JsonBody<BatchVerify>,
 ) -> Result<Answered<BatchResults>, Error> {
-    let request = key.request(&by, &batch);
+    let request = key.request(&by.name, &batch);
     let author = author(by);
     let verified_by = author.claimed(batch.verified_by);
     let edit = move |record: &mut Knowledge| knowledge::verify(record, batch.action, &verified_by);
@@ -52,8 +52,9 @@ pub(in crate::http) async fn batch_update(
     key: IdempotencyKey,
     JsonBody(batch): JsonBody<BatchUpdate>,
 ) -> Result<Answered<BatchResults>, Error> {
-    let request = key.request(&by, &batch);
-    let written = handles.editor.take_batch(batch, author(by), request).await?;
+    let author = judge(&by, batch.on_behalf_of.as_ref())?;
+    let request = key.request(&author.name, &batch);
+    let written = handles.editor.take_batch(batch, author, request).await?;
     Ok(answered(written, "knowledge updated"))
 }
 
@@ -72,7 +73,7 @@ pub(in crate::http) async fn batch_delete(
     Reason(reason): Reason,
     JsonBody(batch): JsonBody<BatchDelete>,
 ) -> Result<Answered<BatchResults>, Error> {
-    let request = key.request(&by, &batch);
+    let request = key.request(&by.name, &batch);
     let deletion = Deletion { by: by.name, reason, at: Timestamp::now() };
     let ids = batch.knowledge_ids;
     let written = handles.store.delete_each_knowledge(ids, deletion, request).await?;
@@ -90,8 +91,9 @@ pub(in crate::http) async fn create_evaluations(
     key: IdempotencyKey,
     JsonBody(reported): JsonBody<NewEvaluations>,
 ) -> Result<Answered<BatchResults>, Error> {
-    let request = key.request(&by, &reported);
-    let written = handles.store.insert_evaluations(reported, author(by), request).await?;
+    let author = judge(&by, reported.on_behalf_of.as_ref())?;
+    let request = key.request(&author.name, &reported);
+    let written = handles.store.insert_evaluations(reported, author, request).await?;
     Ok(answered(written, "knowledge evaluated"))
 }
 

@@ -9,7 +9,7 @@ use protocol::{
     },
 };
 
-use super::{PathKnowledge, author, tagged};
+use super::{PathKnowledge, author, judge, tagged};
 use crate::{
     http::{
         Error, Handles,
@@ -41,9 +41,10 @@ pub(in crate::http) async fn update_knowledge(
     key: IdempotencyKey,
     JsonBody(feedback): JsonBody<KnowledgeFeedback>,
 ) -> Result<impl IntoResponse, Error> {
-    let request = key.request(&by, &feedback);
+    let author = judge(&by, feedback.on_behalf_of.as_ref())?;
+    let request = key.request(&author.name, &feedback);
     let updated =
-        handles.editor.take_feedback(id.clone(), feedback, expected, author(by), request).await?;
+        handles.editor.take_feedback(id.clone(), feedback, expected, author, request).await?;
     tracing::info!(knowledge.id = %id, replayed = updated.replayed, "knowledge updated");
     Ok(tagged(updated))
 }
@@ -93,7 +94,7 @@ pub(in crate::http) async fn verify_knowledge(
     key: IdempotencyKey,
     JsonBody(verify): JsonBody<Verify>,
 ) -> Result<impl IntoResponse, Error> {
-    let request = key.request(&by, &verify);
+    let request = key.request(&by.name, &verify);
     let author = author(by);
     let verified_by = author.claimed(verify.verified_by);
     let edit = move |record: &mut Knowledge| knowledge::verify(record, verify.action, &verified_by);
@@ -124,7 +125,7 @@ pub(in crate::http) async fn create_relationship(
     key: IdempotencyKey,
     JsonBody(new): JsonBody<NewRelationship>,
 ) -> Result<impl IntoResponse, Error> {
-    let request = key.request(&by, &new);
+    let request = key.request(&by.name, &new);
     let written =
         handles.store.insert_relationship(id.clone(), new, expected, author(by), request).await?;
     tracing::info!(knowledge.id = %id, "knowledge related");

@@ -48,7 +48,7 @@ pub(in crate::http) enum BodyErrors {
     UnsupportedMediaType(ErrorBody),
 }
 
-/// The record is not at the version that `If-Match` names.
+/// The record is not at the version that `If-Match` names, or is there although `If-None-Match` expects none.
 #[derive(IntoResponses)]
 #[response(status = 412)]
 #[expect(dead_code, reason = "only its derived description is used")]

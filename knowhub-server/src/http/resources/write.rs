@@ -12,7 +12,7 @@ use crate::{
         Error, Handles,
         caller::{Admin, Writer},
         deletion::{Erase, Reason},
-        etag::IfMatch,
+        etag::{IfMatch, IfMatchOrNone},
         extract::{IdempotencyKey, JsonBody, QueryParams},
         openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
         org_key::OrgKey,
@@ -29,6 +29,7 @@ use crate::{
     params(
         ("x-org-key" = Option<String>, Header, description = "The org's key, base64; needed when the stored resource is sealed"),
         ("if-match" = Option<String>, Header, description = "The version that is to be overwritten, as its ETag"),
+        ("if-none-match" = Option<String>, Header, description = "`*`: only when there is none yet"),
     ),
     responses(
         (status = 201, description = "It is new", body = ResourceStored),
@@ -40,12 +41,12 @@ pub(in crate::http) async fn save_resource(
     State(handles): State<Handles>,
     Writer(by): Writer,
     OrgKey(shown): OrgKey,
-    IfMatch(expected): IfMatch,
+    IfMatchOrNone(expected): IfMatchOrNone,
     key: IdempotencyKey,
     JsonBody(new): JsonBody<NewResource>,
 ) -> Result<Stored, Error> {
     let (vault, id) = (&handles.vault, new.id.clone());
-    let mut request = key.request(&by, &new);
+    let mut request = key.request(&by.name, &new);
     if let (Some(request), Some(secret)) = (&mut request, &new.secure_body)
         && is_new(secret)
     {

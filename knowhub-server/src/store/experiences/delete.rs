@@ -6,18 +6,15 @@ use protocol::{
 };
 use rusqlite::Connection;
 
-use super::{Experience, find};
+use super::{Experience, ONLY_VERSION, find};
 use crate::store::{
-    Change, Deletion, Error, RecordKind, Store,
+    Change, Deletion, Error, Expected, RecordKind, Store,
     columns::json,
     resource_names,
     tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
     unreadable::{delete_unread, find_unread, not_found},
     versions::{self, keep_version},
 };
-
-/// The one version of an experience, which never changes.
-const ONLY_VERSION: i64 = 1;
 
 impl Store {
     /// Deletes an experience, and takes it out of the aggregate of its name; nothing when there is none.
@@ -26,6 +23,7 @@ impl Store {
     pub(crate) async fn delete_experience(
         &self,
         id: ExperienceId,
+        expected: Expected,
         deletion: Deletion,
         erase: bool,
     ) -> Result<Option<ExperienceDeleted>, Error> {
@@ -33,13 +31,18 @@ impl Store {
             let key = id.to_string();
             let kind = RecordKind::Experience;
             match find(db, id).map_err(|err| not_found(err, kind, &key)) {
-                Ok(Some(row)) => delete(db, changes, row, &deletion)?,
+                Ok(Some(row)) => {
+                    expected.check(Some(ONLY_VERSION))?;
+                    delete(db, changes, row, &deletion)?;
+                }
                 Ok(None) if erase && find_tombstone(db, kind, &key)?.is_some() => {
+                    expected.check(None)?;
                     note_erasure(db, kind, &key, &deletion)?;
                 }
                 Ok(None) => return Ok(None),
                 Err(failure) => {
                     let place = find_unread(db, kind, &key, erase, failure)?;
+                    expected.check(Some(place.version))?;
                     resource_names::uncount_experience(db, id)?;
                     delete_unread(db, changes, kind, &key, place, &deletion)?;
                 }

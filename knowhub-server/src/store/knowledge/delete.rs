@@ -45,6 +45,7 @@ impl Store {
                 Err(unknown @ Error::Knowledge(Refusal::Unknown { .. })) => {
                     let deleted = find_tombstone(db, kind, id.as_str())?.filter(|_| erase);
                     let version = deleted.ok_or(unknown)?;
+                    expected.check(None)?;
                     note_erasure(db, kind, id.as_str(), &deletion)?;
                     version
                 }

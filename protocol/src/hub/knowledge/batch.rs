@@ -5,9 +5,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{MAX_FEEDBACK_CHARS, VerifyAction};
-use crate::hub::{
-    Body, ErrorDetail, FieldFault, MAX_TEXT_CHARS, PlainTexts, WriteBody, body::check_chars,
-    check_bound, check_present, words::words,
+use crate::{
+    hub::{
+        Body, ErrorDetail, FieldFault, MAX_TEXT_CHARS, PlainTexts, WriteBody, body::check_chars,
+        check_bound, check_present, words::words,
+    },
+    ids::ContactId,
 };
 
 /// The most records of one batch; more are refused as a whole, the sender keeps them.
@@ -87,6 +90,9 @@ pub struct BatchUpdate {
     /// The verdicts.
     #[schema(min_items = 1, max_items = 100)]
     pub feedback_list: Vec<BatchFeedback>,
+    /// The contact for whom a delegate tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<ContactId>,
 }
 
 /// One verdict of a [`BatchUpdate`].
@@ -114,9 +120,12 @@ impl Body for BatchUpdate {
 }
 
 impl WriteBody for BatchUpdate {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
+        let texts = PlainTexts::default().on_behalf_of(self.on_behalf_of.as_ref());
         let items = self.feedback_list.iter().enumerate();
-        items.fold(PlainTexts::default(), |texts, (index, item)| {
+        items.fold(texts, |texts, (index, item)| {
             texts.text(format!("feedback_list[{index}].feedback"), &item.feedback)
         })
     }
@@ -131,6 +140,9 @@ pub struct NewEvaluations {
     /// The verdicts.
     #[schema(min_items = 1, max_items = 100)]
     pub evaluations: Vec<NewEvaluation>,
+    /// The contact for whom a delegate tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<ContactId>,
 }
 
 /// The verdict on one record that was injected into a trace.
@@ -190,8 +202,12 @@ impl NewEvaluation {
 }
 
 impl WriteBody for NewEvaluations {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
-        let texts = PlainTexts::default().text("trace_id", &self.trace_id);
+        let texts = PlainTexts::default()
+            .text("trace_id", &self.trace_id)
+            .on_behalf_of(self.on_behalf_of.as_ref());
         let items = self.evaluations.iter().enumerate();
         items.fold(texts, |texts, (index, item)| {
             texts.within(&format!("evaluations[{index}]"), item.plain_texts())

@@ -15,7 +15,7 @@ use crate::{
         check_bound, check_present,
         depth::check_entry_depths,
     },
-    ids::KnowledgeId,
+    ids::{ContactId, KnowledgeId},
     time::Timestamp,
 };
 
@@ -85,11 +85,14 @@ pub struct KnowledgeFeedback {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4_000)]
     pub evolve_feedback: Option<String>,
+    /// The contact for whom a delegate tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<ContactId>,
 }
 
 impl Body for KnowledgeFeedback {
     fn check(&self) -> Result<(), FieldFault> {
-        if *self == Self::default() {
+        if *self == (Self { on_behalf_of: self.on_behalf_of.clone(), ..Self::default() }) {
             let fields = "add_helpful_case, add_harmful_case, update_score or evolve_feedback";
             return Err(FieldFault::new("", format!("names nothing to change; give {fields}")));
         }
@@ -110,9 +113,12 @@ impl Body for KnowledgeFeedback {
 }
 
 impl WriteBody for KnowledgeFeedback {
+    const FOR_CONTACTS: bool = true;
+
     fn plain_texts(&self) -> PlainTexts<'_> {
         let mut texts = PlainTexts::default()
-            .text("evolve_feedback", self.evolve_feedback.as_deref().unwrap_or_default());
+            .text("evolve_feedback", self.evolve_feedback.as_deref().unwrap_or_default())
+            .on_behalf_of(self.on_behalf_of.as_ref());
         for (field, case) in [
             ("add_helpful_case", &self.add_helpful_case),
             ("add_harmful_case", &self.add_harmful_case),
