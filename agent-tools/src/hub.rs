@@ -165,11 +165,10 @@ impl Client {
         Ok(Source::interleave(knowledge.results, &experiences.results, limit))
     }
 
-    /// Tells whether the hub can do all its work, and lets this token in.
-    pub async fn health(&self) -> Result<(), Error> {
+    /// Tells whether the hub can do all its work, and lets this token in; returns whom it takes it for.
+    pub async fn health(&self) -> Result<hub::Whoami, Error> {
         let _: Value = self.read(self.request(Method::GET, "readyz")).await?;
-        let list = self.request(Method::GET, "api/knowledge").query(&[("page_size", "1")]);
-        self.read::<Value>(list).await.map(drop)
+        self.read(self.request(Method::GET, "api/whoami")).await
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -4,9 +4,9 @@ mod file;
 mod gate;
 mod tokens;
 
-use std::{fmt, io, path::PathBuf, str::FromStr};
+use std::{io, path::PathBuf};
 
-use protocol::ContactId;
+use protocol::{ContactId, hub::Role};
 
 pub(crate) use gate::{Gate, Refusal};
 pub use tokens::TokensFault;
@@ -42,44 +42,6 @@ pub enum AccessError {
     },
 }
 
-/// What a token allows; each role may do what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Role {
-    /// Search and read.
-    Reader,
-    /// Report, store, edit, and judge.
-    Writer,
-    /// Write on behalf of a contact: the librarian.
-    Delegate,
-    /// Delete, verify, export, import and re-seal.
-    Admin,
-}
-
-impl Role {
-    /// Every role and its name, the least first.
-    pub(crate) const ALL: [(Self, &str); 4] = [
-        (Self::Reader, "reader"),
-        (Self::Writer, "writer"),
-        (Self::Delegate, "delegate"),
-        (Self::Admin, "admin"),
-    ];
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = Self::ALL[*self as usize];
-        f.write_str(name)
-    }
-}
-
-impl FromStr for Role {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.iter().find(|(_, name)| *name == text).map(|(role, _)| *role).ok_or(())
-    }
-}
-
 /// Whoever calls: a token's name, or everybody where there are no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Principal {
@@ -91,7 +53,7 @@ pub(crate) struct Principal {
 
 /// The caller may not do that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{action} needs the role {needed}, and the token of {name} has {role}")]
+#[error("{action} needs the role {}, and the token of {name} has {}", .needed.as_str(), .role.as_str())]
 pub(crate) struct Denied {
     /// What was wanted.
     pub(crate) action: &'static str,

@@ -23,6 +23,7 @@ mod resources;
 mod router;
 mod transfer;
 mod versions;
+mod whoami;
 
 pub(crate) use error::Error;
 pub(crate) use router::router;

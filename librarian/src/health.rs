@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agent_tools::hub::{Client, Error};
 use agent_tools::im::State;
+use protocol::hub::{Role, Whoami};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +26,7 @@ pub(crate) struct HubHealth {
 struct Seen {
     /// Why the hub cannot be used, if it cannot; `None` before anybody asked it.
     last: Option<Result<(), String>>,
-    /// Why the hub lets this token write nothing; no read can tell that this is over.
+    /// Why the hub lets this token write nothing; no search can tell that this is over.
     denied: Option<String>,
 }
 
@@ -40,6 +41,15 @@ impl HubHealth {
         let err = outcome.as_ref().err();
         let denied = err.filter(|err| err.is_about_access()).map(ToString::to_string);
         self.note(err, |seen| seen.denied = denied);
+    }
+
+    /// Notes how the hub said that it is, and for whom it takes the librarian.
+    pub(crate) fn note_hub(&self, outcome: &Result<Whoami, Error>) {
+        self.note(outcome.as_ref().err(), |seen| {
+            if let Ok(caller) = outcome {
+                seen.denied = lacking(caller);
+            }
+        });
     }
 
     /// A request that is itself at fault shows that the hub is there.
@@ -80,13 +90,19 @@ pub(crate) async fn probe(
     loop {
         // A hub that hangs must not hold up the stop.
         let Some(outcome) = stop.run_until_cancelled(hub.health()).await else { return Ok(()) };
-        health.note_read(&outcome);
+        health.note_hub(&outcome);
         let period = if health.check().is_ok() { CALM_PERIOD } else { AWAY_PERIOD };
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
             () = tokio::time::sleep(period) => {}
         }
     }
+}
+
+/// Returns why a caller may not store what others upload, if it may not.
+fn lacking(Whoami { name, role, .. }: &Whoami) -> Option<String> {
+    let role = Some(*role).filter(|role| *role < Role::Delegate)?.as_str();
+    Some(format!("storing uploads needs the role delegate, and the token of {name} has {role}"))
 }
 
 /// Returns what tells why the librarian cannot do its work.

@@ -68,6 +68,7 @@ mod tests {
     use axum::{Json, Router};
     use librarian_core::upload::{Conversation, ItemOutcome, NO_SECRETS, NO_TOOLS};
     use protocol::MessageId;
+    use protocol::hub::{Role, Whoami};
     use protocol::librarian::Items;
     use serde_json::json;
     use tokio::net::TcpListener;
@@ -188,6 +189,14 @@ mod tests {
         let why = shelf.health.check().expect_err("uploads cannot be stored");
         assert!(why.contains("needs the role delegate"), "{why}");
         submit("t").await.expect("the hub takes it");
+        assert_eq!(shelf.health.check(), Ok(()));
+
+        // The hub tells the role before anybody uploads.
+        let caller = |role| Ok(Whoami { name: "w".into(), role, needs_token: true });
+        shelf.health.note_hub(&caller(Role::Writer));
+        let why = shelf.health.check().expect_err("uploads could not be stored");
+        assert!(why.contains("needs the role delegate, and the token of w has writer"), "{why}");
+        shelf.health.note_hub(&caller(Role::Delegate));
         assert_eq!(shelf.health.check(), Ok(()));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use protocol::im::Contact;
+use protocol::{hub::Whoami, im::Contact};
 use serde::Serialize;
 use serde_json::json;
 
@@ -42,6 +42,9 @@ struct Finding {
     ok: bool,
     /// `ok`, or in one word what is wrong.
     verdict: &'static str,
+    /// Of the hub: for whom it takes the caller; `None` when that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<Whoami>,
     /// What is wrong; `None` when nothing is.
     problem: Option<String>,
     /// What to do; `None` when nothing is wrong.
@@ -60,7 +63,8 @@ impl Finding {
         let ok = problem.is_none();
         let hint = (!ok).then_some(hint);
         let (verdict, problem) = problem.map_or(("ok", None), |(word, text)| (word, Some(text)));
-        Self { service, address, setting, origin: origin.name(), ok, verdict, problem, hint }
+        let (origin, caller) = (origin.name(), None);
+        Self { service, address, setting, origin, ok, verdict, caller, problem, hint }
     }
 }
 
@@ -76,7 +80,10 @@ impl Doctor {
             Ok(_) => Some("is not online".to_owned()),
             Err(_) => Some("cannot be seen without the relay".to_owned()),
         };
-        let hub = hub.err();
+        let (caller, hub) = match hub {
+            Ok(caller) => (Some(caller), None),
+            Err(err) => (None, Some(err)),
+        };
         let (hub_verdict, hub_hint) = match (&hub, hub.as_ref().and_then(access_hint)) {
             (_, Some(hint)) => ("refused", hint),
             (Some(Error::Unready { .. }), _) => {
@@ -95,13 +102,16 @@ impl Doctor {
                 contacts.err().map(|err| (MISSING, told(err))),
                 "run `make up` or start im-server, or set IM_URL (or --im-url) to where it is",
             ),
-            Finding::new(
-                "hub",
-                context.hub.api().to_string(),
-                ("KNOWHUB_API", origins.api),
-                hub.map(|err| (hub_verdict, told(err))),
-                hub_hint,
-            ),
+            Finding {
+                caller,
+                ..Finding::new(
+                    "hub",
+                    context.hub.api().to_string(),
+                    ("KNOWHUB_API", origins.api),
+                    hub.map(|err| (hub_verdict, told(err))),
+                    hub_hint,
+                )
+            },
             Finding::new(
                 "librarian",
                 context.librarian.to_string(),
@@ -128,11 +138,14 @@ fn report(findings: &[Finding]) -> Outcome {
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { service, address, setting, origin, verdict, problem, hint, ok } = finding;
+    let Finding { service, address, setting, origin, verdict, caller, problem, hint, ok } = finding;
     let style = if *ok { GOOD } else { BAD };
     let mut line =
         format!("{style}{verdict:7}{style:#}  {service:9}  {address}  ({setting}, {origin})");
     // Writing to a string cannot fail.
+    if let Some(Whoami { name, role, needs_token: true }) = caller {
+        let _ = write!(line, "\n         as {}, with the role {}", printable(name), role.as_str());
+    }
     if let Some(problem) = problem {
         let _ = write!(line, "\n         {}", printable(problem));
     }

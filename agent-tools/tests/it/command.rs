@@ -288,6 +288,7 @@ async fn doctor_tells_what_is_missing() {
                      the relay cannot be reached: ws://RELAY: Connection refused (os error 111)
                      hint: run `make up` or start im-server, or set IM_URL (or --im-url) to where it is
             ok       hub        http://HUB/  (KNOWHUB_API, environment)
+                     as ci, with the role writer
             missing  librarian  somebody  (LIBRARIAN_CONTACT_ID, flag)
                      cannot be seen without the relay
                      hint: run `make up` or start librarian with the same IM_URL, or set LIBRARIAN_CONTACT_ID (or --librarian) to its contact; until then questions are answered by direct search

@@ -113,7 +113,7 @@ pub(crate) fn with_records(call: &str) -> (u16, String) {
             "total": 2, "page": 1, "page_size": 1,
         }),
         "GET /readyz" => json!({ "status": "ready" }),
-        "GET /api/knowledge" => json!({ "results": [], "total": 0, "page": 1, "page_size": 1 }),
+        "GET /api/whoami" => json!({ "name": "ci", "role": "writer", "needs_token": true }),
         _ => return refusal(404, "not_found", "no such record"),
     };
     (200, body.to_string())

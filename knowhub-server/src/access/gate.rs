@@ -126,6 +126,11 @@ impl Gate {
         });
     }
 
+    /// Tells whether a request needs a token.
+    pub(crate) fn asks_for_tokens(&self) -> bool {
+        matches!(&*self.0, Mode::Guarded(_))
+    }
+
     /// Returns who sends a request with these `Authorization` headers, unless they come too often.
     ///
     /// Without tokens the header is not looked at.
@@ -174,9 +179,9 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use protocol::hub::Role;
 
     use super::*;
-    use crate::access::Role;
 
     const TOKEN: &str = "aaaaaaaaaaaaaaaa";
 

@@ -1,9 +1,10 @@
 //! The tokens of one setting: whom each names, and what it allows.
 
+use protocol::hub::Role;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::{Principal, Role};
+use super::Principal;
 
 /// The shortest token, in bytes; a shorter one could be guessed and stops the start.
 const MIN_TOKEN_BYTES: usize = 16;
@@ -128,7 +129,7 @@ fn parse_name(name: &str) -> Result<String, String> {
 }
 
 fn parse_role(role: &str) -> Result<Role, String> {
-    role.parse().map_err(|()| "a role must be reader, writer, delegate or admin".to_owned())
+    role.parse().map_err(|_| "a role must be reader, writer, delegate or admin".to_owned())
 }
 
 /// Whatever is wrong may be the token itself, so it is never repeated.

@@ -6,9 +6,10 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use protocol::hub::Role;
 
 use super::Error;
-use crate::access::{Gate, Principal, Role};
+use crate::access::{Gate, Principal};
 
 /// Lets a request in under the name of its token, or answers why not.
 pub(super) async fn authenticate(

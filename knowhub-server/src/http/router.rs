@@ -18,7 +18,7 @@ use super::{
     heeded::{Heeded, refuse_unheeded},
     knowledge,
     large_bodies::{LargeBodies, take_turns},
-    metrics, openapi, request, reseal, resources, transfer,
+    metrics, openapi, request, reseal, resources, transfer, whoami,
 };
 
 /// Returns the whole API, which pages of `origins` may read; `GET /healthz` and `GET /readyz` are those of every daemon.
@@ -61,6 +61,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(contents::show_content))
         .routes(routes!(reseal::reseal_secrets))
         .routes(routes!(demand::list_demand))
+        .routes(routes!(whoami::show_caller))
         .routes(routes!(metrics::show_metrics))
         .routes(routes!(transfer::export_all))
         .routes(routes!(transfer::import_all))

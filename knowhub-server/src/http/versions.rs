@@ -1,6 +1,6 @@
 //! Earlier versions, whatever they are versions of: how they are asked for, and listed.
 
-use protocol::hub::{EarlierVersion, FieldFault, Page};
+use protocol::hub::{EarlierVersion, FieldFault, Page, Role};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     params::{FromParams, Paging, Params},
 };
 use crate::{
-    access::{Principal, Role},
+    access::Principal,
     store::{RecordKind, VersionFilter},
 };
 

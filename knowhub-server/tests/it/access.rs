@@ -176,6 +176,25 @@ async fn each_role_may_do_what_those_before_it_may() {
 }
 
 #[tokio::test]
+async fn a_caller_is_told_whom_the_hub_takes_it_for() {
+    let hub = guarded().await;
+    for (token, name, role) in [
+        (READER, "r", "reader"),
+        (WRITER, "w", "writer"),
+        (DELEGATE, "d", "delegate"),
+        (ADMIN, "a", "admin"),
+    ] {
+        let answer = call(&hub, "GET", "/api/whoami", token, &json!({})).await;
+        assert_eq!(answer.body, json!({ "name": name, "role": role, "needs_token": true }));
+    }
+    hub.stop().await;
+    let hub = TestHub::start().await;
+    let answer = hub.get("/api/whoami").await;
+    assert_eq!(answer.body, json!({ "name": "local", "role": "admin", "needs_token": false }));
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn verdicts_of_two_contacts_that_one_delegate_tells_both_count() {
     let hub = guarded().await;
     let record = json!({ "task": "t", "content": "c" });

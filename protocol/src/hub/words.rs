@@ -41,7 +41,9 @@ mod tests {
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::json;
 
-    use crate::hub::{ContentType, DemandKind, ErrorCode, EvalStatus, FieldFault, KnowledgeStatus};
+    use crate::hub::{
+        ContentType, DemandKind, ErrorCode, EvalStatus, FieldFault, KnowledgeStatus, Role,
+    };
 
     #[track_caller]
     fn check<T>(all: &[T], as_str: impl Fn(T) -> &'static str, field: &str)
@@ -65,6 +67,7 @@ mod tests {
         check(DemandKind::ALL, DemandKind::as_str, "kind");
         check(EvalStatus::ALL, EvalStatus::as_str, "eval_status");
         check(KnowledgeStatus::ALL, KnowledgeStatus::as_str, "status");
+        check(Role::ALL, Role::as_str, "role");
         // The last one, of which this version knows nothing, is never written.
         let (_, known) = ErrorCode::ALL.split_last().unwrap();
         check(known, ErrorCode::as_str, "code");
