@@ -60,7 +60,8 @@ Examples:
 
 Data goes to stdout, everything else to stderr. Exit codes:
   0    done; finding nothing is no error
-  1    the input is wrong: a bad item, an unreadable file, something the service refuses
+  1    the input is wrong: a bad item, an unreadable file, something the service refuses;
+       or the output cannot be written
   2    the command line or a setting is wrong
   3    a service or the network is at fault
   255  a fault of this program";

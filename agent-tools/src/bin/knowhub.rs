@@ -26,25 +26,25 @@ fn run(cli: Cli, origins: &Origins) -> u8 {
     let json = cli.wants_json();
     let ended = start(&cli).and_then(|runtime| runtime.block_on(cli.run(origins)));
     let (stdout, stderr) = (&mut anstream::stdout(), &mut anstream::stderr());
-    let printed = match &ended {
-        Ok(outcome) => outcome.print(json, stdout, stderr).map(|()| outcome.exit_code),
-        Err(failure) => failure.print(stderr).map(|()| failure.exit_code()),
-    };
-    printed.unwrap_or_else(|err| {
+    let printed = ended.and_then(|outcome| {
+        let printed = outcome.print(json, stdout, stderr);
+        printed.map_err(|err| failure(Kind::Input, err, "cannot write the output"))?;
+        Ok(outcome.exit_code)
+    });
+    printed.unwrap_or_else(|failure| {
         // Where not even this can be told, the code must do.
-        let _ = internal(err, "cannot write the output").print(stderr);
-        INTERNAL
+        let _ = failure.print(stderr);
+        failure.exit_code()
     })
 }
 
-fn internal(err: std::io::Error, what: &'static str) -> Failure {
-    let error = anyhow::Error::from(err).context(what);
-    Failure { kind: Kind::Internal, error, hint: None }
+fn failure(kind: Kind, err: std::io::Error, what: &'static str) -> Failure {
+    Failure { kind, error: anyhow::Error::from(err).context(what), hint: None }
 }
 
 fn start(cli: &Cli) -> Result<tokio::runtime::Runtime, Failure> {
     let filter = EnvFilter::new(cli.log_filter());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|err| internal(err, "cannot start the runtime"))
+    runtime.map_err(|err| failure(Kind::Internal, err, "cannot start the runtime"))
 }

@@ -1,6 +1,6 @@
 //! `knowhub content`: Markdown under path ids, shown and stored.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{collections::HashSet, fmt::Write as _, path::PathBuf};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
@@ -132,7 +132,17 @@ pub(super) fn head(title: &str, id: &ResourceId) -> String {
 impl Add {
     async fn run(self, context: &Context) -> Result<Outcome, Failure> {
         let nodes = match &self.file {
-            Some(file) => items::lines_of(file, "node", |_, value| NewContent::from_value(value))?,
+            Some(file) => {
+                let mut ids = HashSet::new();
+                items::lines_of(file, "node", |value| {
+                    let node = NewContent::from_value(value)?;
+                    // Each would overwrite the other, every time that the file is sent.
+                    if !ids.insert(node.id.clone()) {
+                        return Err(FieldFault::new("id", "stands in an earlier line too"));
+                    }
+                    Ok(node)
+                })?
+            }
             None => vec![self.node.read()?],
         };
         let mut stored = Vec::new();

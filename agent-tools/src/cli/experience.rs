@@ -1,6 +1,6 @@
 //! `knowhub experience`: reports what happened with a resource, and finds what others report.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{collections::HashMap, fmt::Write as _, path::PathBuf};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand, builder::RangedU64ValueParser};
@@ -36,7 +36,8 @@ Examples:
 
 In a file each line is {\"name\": \"…\", \"task\": \"…\", \"url\", \"category\", \"score\", \"outcome\", \"tips\",
 \"content_id\", \"submitted_by\"}.
-Every line is checked before the first is sent; a file that is sent again stores nothing twice.";
+Every line is checked before the first is sent. A file that is sent again within 24 hours under the
+same token, even with more lines, stores nothing twice.";
 
 /// Report one experience, or a file of them
 #[derive(Args, Debug)]
@@ -159,10 +160,14 @@ impl Add {
 
     /// Returns what to report, each under the key that keeps it from being stored twice.
     fn experiences(self) -> Result<Vec<(String, NewExperience)>, Failure> {
+        let mut seen: HashMap<String, usize> = HashMap::new();
         match &self.file {
-            Some(file) => items::lines_of(file, "experience", |line, value| {
-                // Made of what it says and where, so that the same file has the same keys.
-                let name = format!("experience\n{line}\n{value}");
+            Some(file) => items::lines_of(file, "experience", |value| {
+                // Made of what it says, and of how many lines before say the same, so that a file that grew anywhere
+                // has the same keys.
+                let nth = seen.entry(value.to_string()).or_default();
+                *nth += 1;
+                let name = format!("experience\n{nth}\n{value}");
                 let key = Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes());
                 Ok((key.to_string(), NewExperience::from_value(value)?))
             }),

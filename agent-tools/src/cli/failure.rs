@@ -19,7 +19,7 @@ pub struct Failure {
 /// Who can mend a failure; decides the exit code. Wrong usage is mostly told before a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The user: the input is wrong.
+    /// The user: the input is wrong, or the output cannot be written.
     Input,
     /// The user: a setting is wrong.
     Setting,

@@ -49,18 +49,18 @@ pub(super) fn lines(text: &str) -> Result<Vec<(usize, Value)>, Failure> {
 
 /// Reads a file with one body of this `kind` a line, of which there must be one at least.
 ///
-/// Each is read from its line's number and value.
+/// Each is read from its line's value, one after the other.
 pub(super) fn lines_of<T>(
     file: &Path,
     kind: &str,
-    read_body: impl Fn(usize, &Value) -> Result<T, FieldFault>,
+    mut read_body: impl FnMut(&Value) -> Result<T, FieldFault>,
 ) -> Result<Vec<T>, Failure> {
     let lines = lines(&read(file)?)?;
     if lines.is_empty() {
         return Err(Failure::input(anyhow!("{} holds no {kind}", file.display())));
     }
     let body = |(line, value): &(usize, Value)| {
-        read_body(*line, value).map_err(|fault| Failure::input(anyhow!("line {line}: {fault}")))
+        read_body(value).map_err(|fault| Failure::input(anyhow!("line {line}: {fault}")))
     };
     lines.iter().map(body).collect()
 }

@@ -224,6 +224,12 @@ async fn an_experience_comes_from_flags_or_a_file() {
         hub.asked().iter().skip(1).map(|asked| asked.headers["idempotency-key"].clone()).collect();
     assert_eq!(keys[..2], keys[2..], "the same file has the same keys");
     assert_ne!(keys[0], keys[1], "each line has its own key");
+    let grown = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    std::fs::write(&grown, format!("{{\"name\": \"b\", \"task\": \"t\"}}\n{line}{line}")).unwrap();
+    knowhub(&hub.api, &relay, &["experience", "add", "--file", grown.to_str().unwrap()]).await;
+    let grown: Vec<_> =
+        hub.asked().iter().skip(5).map(|asked| asked.headers["idempotency-key"].clone()).collect();
+    assert_eq!((grown.len(), &grown[1..]), (3, &keys[..2]), "each line keeps its key");
     write!(file, "{{\"name\": \"a\"}}").unwrap();
     let output = knowhub(&hub.api, &relay, &args).await;
     check(
@@ -235,6 +241,26 @@ async fn an_experience_comes_from_flags_or_a_file() {
         error: line 3: task: required
     "#]],
     );
+}
+
+#[tokio::test]
+async fn a_file_that_names_a_node_twice_is_refused() {
+    let (hub, relay) = (Hub::start(with_records).await, dead_url().await);
+    let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    let node = |id: &str| format!("{{\"id\": \"{id}\", \"body\": \"x\"}}\n");
+    std::fs::write(&file, node("a") + &node("b") + &node("a")).unwrap();
+    let args = ["content", "add", "--file", file.to_str().unwrap()];
+    let output = knowhub(&hub.api, &relay, &args).await;
+    check(
+        &output,
+        &[],
+        1,
+        &expect![""],
+        &expect![[r#"
+        error: line 3: id: stands in an earlier line too
+    "#]],
+    );
+    assert_eq!(hub.asked().len(), 0, "nothing was sent");
 }
 
 #[tokio::test]
@@ -399,7 +425,15 @@ async fn output_that_cannot_be_written_is_told() {
         .wait_with_output()
         .await
         .unwrap();
-    assert_eq!(output.status.code(), Some(255));
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(talk.starts_with("error: cannot write the output"), "{talk}");
+    check(
+        &output,
+        &[],
+        1,
+        &expect![""],
+        &expect![[r#"
+            error: cannot write the output
+            Caused by:
+              No space left on device (os error 28)
+        "#]],
+    );
 }
