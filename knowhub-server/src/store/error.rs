@@ -154,6 +154,19 @@ pub enum OpenError {
         /// The file that is not there.
         path: PathBuf,
     },
+    /// It is there, and cannot be opened for reading.
+    #[error(
+        "cannot read {}: the file must be readable and its folder writable, since the engine keeps a file beside it \
+         while it reads; mend that, or copy the store to such a folder and set KNOWHUB_DB to the copy",
+        path.display()
+    )]
+    Unreadable {
+        /// The store's file.
+        path: PathBuf,
+        /// What the engine said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Something else than the hub changed it, or the disk failed.
     #[error(
         "{} is damaged ({finding}); nothing was written to it: put a backup in its place, \

@@ -102,6 +102,7 @@ fn refusal(path: &Path, err: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     match err.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => OpenError::Foreign { path },
+        Some(ErrorCode::CannotOpen) => OpenError::Unreadable { path, source: err.into() },
         _ if integrity::is_damage(&err) => OpenError::Damaged { path, finding: err.to_string() },
         _ => OpenError::Database { path, source: err.into() },
     }

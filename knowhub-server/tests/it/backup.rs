@@ -133,6 +133,15 @@ async fn a_backup_says_what_it_cannot_do() {
     assert!(matches!(missing, BackupError::Store(OpenError::Missing { .. })), "{missing}");
     assert!(!file.exists(), "asking for a copy makes no store");
 
+    let stopped = TestHub::start().await.stop().await;
+    // Stands for a read-only folder: the engine can make no file of this name.
+    std::os::unix::fs::symlink("/nowhere/file", stopped.path().join("hub.db-shm")).unwrap();
+    let refused = back_up(&config(&stopped), &file, false).unwrap_err().to_string();
+    let store = stopped.path().join("hub.db");
+    assert!(refused.contains(store.to_str().unwrap()), "{refused}");
+    assert!(refused.contains("its folder writable") && refused.contains("KNOWHUB_DB"), "{refused}");
+    assert!(!file.exists());
+
     let hub = TestHub::start().await;
     let nowhere = folder.path().join("no/such/folder/copy.db");
     let refused = back_up(&hub.config(), &nowhere, false).unwrap_err();

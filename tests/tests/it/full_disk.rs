@@ -6,7 +6,7 @@ use anyhow::ensure;
 use futures_util::future::join_all;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
-use tests::{process::Process, small_disk::SmallDisk, wait};
+use tests::{binary, process::Process, small_disk::SmallDisk, wait};
 
 use super::fixtures::{hub_settings, skip};
 
@@ -161,6 +161,15 @@ async fn a_read_only_disk_is_named_at_the_start() {
     let hub = FullHub::start(&disk, folder.path(), &db).await;
     assert!(hub.process.terminate(wait::PATIENCE).await.unwrap().success());
     disk.make_read_only().await.unwrap();
+    let backup = disk
+        .command(binary::find("knowhub-server").unwrap())
+        .arg("backup")
+        .arg(folder.path().join("copy.db"))
+        .env_clear()
+        .envs(hub_settings(&db))
+        .output();
+    let said = String::from_utf8(backup.await.unwrap().stderr).unwrap();
+    assert!(said.contains("cannot read") && said.contains("KNOWHUB_DB"), "{said}");
     for db in [db, disk.folder().join("new.db"), disk.folder().join("new/hub.db")] {
         let settings = hub_settings(&db);
         let refused = Process::start_on(&disk, "knowhub-server", folder.path(), &settings).await;
