@@ -69,9 +69,8 @@ async fn renew(store: &Store, vault: &Arc<Vault>, org: Option<String>) -> Result
                 Outcome::Renewed(cell) => renewed.push((sealed, cell)),
                 Outcome::Lost => {
                     pass.lost += 1;
-                    if pass.lost_ids.len() < MAX_FAILED_IDS
-                        && pass.lost_ids.last() != Some(&sealed.id)
-                    {
+                    // One resource may have several: its own, and those of its versions.
+                    if pass.lost_ids.len() < MAX_FAILED_IDS && !pass.lost_ids.contains(&sealed.id) {
                         pass.lost_ids.push(sealed.id);
                     }
                 }

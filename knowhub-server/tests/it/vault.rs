@@ -263,8 +263,12 @@ async fn one_damaged_version_does_not_hide_the_others() {
 async fn keys_are_changed_without_losing_a_secret() {
     let hub = sealed().await;
     patch(&hub, Some(KEY), json!({ "title": "Login page" })).await;
-    let lost = json!({ "id": "other/lost", "secure_body": "lost" });
-    hub.post("/api/resource", &lost).await;
+    for id in ["other/lost", "other/more"] {
+        hub.post("/api/resource", &json!({ "id": id, "secure_body": "lost" })).await;
+        let (path, key) = (format!("/api/resource/{id}"), [("x-org-key", OTHER_KEY)]);
+        let edited = hub.call(Method::PATCH, &path, &key, Some(&json!({ "title": "t" }))).await;
+        assert_eq!(edited.status, StatusCode::OK, "{edited:?}");
+    }
 
     let hub = start(hub.stop().await, &format!("acme:{NEW_KEY},acme:{KEY}")).await;
     let older = read(&hub, Some(KEY)).await;
@@ -281,8 +285,8 @@ async fn keys_are_changed_without_losing_a_secret() {
     assert_eq!(elsewhere.body["error"]["field"], "org", "{elsewhere:?}");
     let key = [("idempotency-key", "k")];
     let first = hub.post_with("/api/reseal", &json!({}), &key).await;
-    let expected =
-        json!({ "resealed": 2, "unchanged": 0, "failed": 1, "failed_ids": ["other/lost"] });
+    let lost = ["other/lost", "other/more"];
+    let expected = json!({ "resealed": 2, "unchanged": 0, "failed": 4, "failed_ids": lost });
     assert_eq!((first.status, &first.body), (StatusCode::OK, &expected), "version and current one");
     let replayed = hub.post_with("/api/reseal", &json!({}), &key).await;
     assert_eq!(
