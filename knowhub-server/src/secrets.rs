@@ -93,8 +93,14 @@ fn named_line(field: &str, text: &str) -> Option<String> {
         return None;
     }
     let name = field.rsplit('.').next()?.split('[').next()?;
-    // In prose a token is many things; a field of this name holds one.
-    let name = if name.eq_ignore_ascii_case("token") { "access_token" } else { name };
+    // In prose a token is many things; a field of this name holds one, or the name of one, as a field `secret` may.
+    let is_token = name.eq_ignore_ascii_case("token");
+    if (is_token || name.eq_ignore_ascii_case("secret")) && labels::reads_as_name(value) {
+        return None;
+    }
+    let name = if is_token { "access_token" } else { name };
+    // In quotes, so that no mark within the value ends it.
+    let value = serde_json::to_string(value).expect("a text can be written as JSON");
     Some(format!("{name}: {value}"))
 }
 

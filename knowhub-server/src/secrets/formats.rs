@@ -34,6 +34,9 @@ const FORMATS: [Format; 4] = [
 /// How a private key begins; its kind follows.
 const KEY_BEGIN: &str = "-----BEGIN ";
 
+/// What may stand around each line of a key.
+const AROUND_LINE: &[char] = &[' ', '\t', '\r', '"', '\'', '+', '>', ',', '#', '*', '/'];
+
 /// How much of the encoded key must follow its first line, in bytes; a line that is only mentioned passes.
 const MIN_KEY_BYTES: usize = 16;
 
@@ -83,8 +86,9 @@ fn private_keys(text: &str) -> Vec<Finding> {
 /// Tells whether a key follows that is private and more than mentioned.
 fn is_private_key(head: &str) -> bool {
     let Some((label, body)) = head.split_once("-----") else { return false };
-    // A key may stand in JSON or in a variable, with its line ends written out.
-    let mut lines = body.split('\n').flat_map(|line| line.split("\\n")).map(str::trim);
+    // A key may stand in JSON, in source code, a comment or a quotation, with its line ends written out.
+    let lines = body.split('\n').flat_map(|line| line.split("\\n"));
+    let mut lines = lines.map(|line| line.trim_matches(AROUND_LINE));
     let is_note = |line: &str| line.is_empty() || line.contains(": ");
     let first = lines.find(|line| !is_note(line)).unwrap_or_default();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);

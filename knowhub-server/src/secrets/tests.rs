@@ -67,6 +67,21 @@ fn secrets_are_found_by_what_they_are_called() {
     check("连接 mysql://root:Wd8fLq2x9Z@10.0.0.5/app，注意", "connection string password");
     check("账号 admin，密码：hT7kq9Lm2xZw，别外传", "password after \"密码\"");
     check("接口密钥是 `hT7kq9Lm2xZw`", "key after \"密钥\"");
+    for text in [
+        "密码（测试环境）：hT7kq9Lm2xZw",
+        "密码 (root): hT7kq9Lm2xZw",
+        "密码:\thT7kq9Lm2xZw",
+        "密码：\nhT7kq9Lm2xZw",
+        "| 密码 | hT7kq9Lm2xZw |",
+        "密码设为 hT7kq9Lm2xZw",
+        "密码就是 hT7kq9Lm2xZw",
+        "密码→Summer-2024",
+        "密码：hunter2024",
+    ] {
+        check(text, "password after \"密码\"");
+    }
+    check("密碼：hT7kq9Lm2xZw", "password after \"密碼\"");
+    check("私鑰為 hT7kq9Lm2xZw", "private key after \"私鑰\"");
     let key = format!(
         "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----",
         made_up(64)
@@ -102,6 +117,10 @@ fn private_keys_are_found_whole_or_cut_off() {
         check(&format!("my key:\n{head}\nVersion: GnuPG v2\n\n{body}\n{body}"), "private key");
         check(&format!("KEY=\"{head}\\n{body}\\n\""), "private key");
         check(&format!("{head}\r\n{body}\r\n-----END {label}-----"), "private key");
+        check(&format!("\"{head}\\n\" +\n    \"{body}\\n\" +\n"), "private key");
+        check(&format!("'{head}',\n'{body}',\n"), "private key");
+        check(&format!("> {head}\n> {body}\n"), "private key");
+        check(&format!("# {head}\n# {body}\n"), "private key");
     }
     let head = "-----BEGIN PGP PRIVATE KEY BLOCK-----";
     let text = format!("{head}\n\n{body}\n-----END PGP PRIVATE KEY BLOCK-----\nand more");
@@ -123,6 +142,16 @@ fn a_value_is_judged_with_the_name_of_its_field() {
             assert_eq!(found.kind, "contextual secret");
         }
     }
+    for mark in [",", ";", "\"", "'", "`", "]", "}", "{", "\\", "#", "&a="] {
+        let begins = [format!("{mark}Kx9mZ2pQv7Lw4T"), "[Kx9mZ2pQv7Lw4T".to_owned()];
+        for value in begins.into_iter().chain([format!("Kx9mZ{mark}2pQv7Lw4T")]) {
+            for name in ["password", "api_key", "token"] {
+                let body = json!({ name: value });
+                let found = find_in(&PlainTexts::default().json("metadata", &body));
+                assert!(found.is_some(), "not found: {body}");
+            }
+        }
+    }
     let tags = [("password".to_owned(), "f8d3Kx92mZpQ7vLw4TnB".to_owned())].into();
     assert!(find_in(&PlainTexts::default().map("tags", &tags)).is_some());
     for body in [
@@ -133,6 +162,8 @@ fn a_value_is_judged_with_the_name_of_its_field() {
         json!({ "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }),
         json!({ "commit": "83d9cd684c87d95d656c1458ef04895a7f1cbd8e", "key": "F-key 12" }),
         json!({ "id": "550e8400-e29b-41d4-a716-446655440000", "token_type": "Bearer" }),
+        json!({ "token": "cl100k_base", "secret": "app-tls-v2", "a": { "token": "o200k_base" } }),
+        json!({ "token": "knowledge-20260305-a1b2" }),
         json!({ "secret": "The secret is to call find_tables() twice; then it works." }),
     ] {
         assert_eq!(find_in(&PlainTexts::default().json("metadata", &body)), None, "{body}");
@@ -178,6 +209,13 @@ fn no_other_field_hides_a_secret() {
             assert!(found.is_some(), "{secret} between {before} and {after}");
         }
     }
+    for (before, after) in around.iter().flat_map(|before| around.map(|after| (*before, after))) {
+        for value in ["f8d3Kx92mZpQ7vLw4TnB", "Kx9m\",2pQv7Lw4T", "Kx9m\\2pQv7'Lw4T"] {
+            let texts = PlainTexts::default().text("task", before).text("db.password", value);
+            let found = find_in(&texts.text("outcome", after));
+            assert!(found.is_some(), "{value} between {before} and {after}");
+        }
+    }
 }
 
 #[test]
@@ -209,6 +247,14 @@ fn what_is_no_secret_passes() {
         "密码请放在环境变量里，不要写进代码；密钥每季度轮换一次。",
         "密码：见保险库",
         "密码是必填项 required_field，令牌 access_token 见文档",
+        "密钥是 RSA-2048 位",
+        "密钥：AES-256-GCM",
+        "私钥 secp256k1 曲线，密钥=ed25519 或 chacha20-poly1305，密钥为 sha256withRSA",
+        "令牌为 OAuth2.0 格式",
+        "令牌：https://example.com/v2/token",
+        "密码：$DB_PASS1",
+        "## 密码\n\nbcrypt2024 之后的版本才支持",
+        "密码（至少 8 位）由管理员分配，见 wiki2024 页",
         "api_key=YOUR_API_KEY",
         "api_key: <your api key>",
         "export OPENAI_API_KEY=sk-...",
@@ -286,5 +332,9 @@ fn a_text_of_beginnings_is_read_once() {
     for piece in ["-----BEGIN PRIVATE KEY-----", "AccountKey=", "pypi-AgEI", "sk-a", "AccountKey"] {
         let text = piece.repeat(1024 * 1024 / piece.len());
         assert_eq!(formats::find_all(&text), [], "{piece}");
+    }
+    for piece in ["密码（", "密码：", "密 码", "密码 ("] {
+        let text = piece.repeat(1024 * 1024 / piece.len());
+        assert_eq!(labels::find_all(&text), [], "{piece}");
     }
 }
