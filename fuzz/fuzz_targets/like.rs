@@ -6,9 +6,11 @@ use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
 
+#[expect(dead_code, reason = "the hub uses the rest")]
 #[path = "../../knowhub-server/src/text/folded.rs"]
 mod folded;
 
+#[expect(dead_code, reason = "the hub uses the rest")]
 #[path = "../../knowhub-server/src/text/tokens.rs"]
 mod tokens;
 
