@@ -70,42 +70,35 @@ print(next(folder.glob("*.gguf")))' >"$chat/model-path"
     echo "peers: the chat server is ready, model $(cat "$chat/model-path")"
 }
 
-setup_schemathesis() {
-    local tester=$peers/schemathesis log=$peers/schemathesis-install.log
-    if cmp -s "$here/requirements-schemathesis.txt" "$tester/ready"; then
-        echo "peers: the OpenAPI tester is in place"
+# Installs what requirements-NAME.txt pins into .peers/NAME, unless it is there; the rest of the line must then run.
+# setup_venv NAME WHAT PROGRAM ARGUMENT…, with PROGRAM as it is called in the environment's bin.
+setup_venv() {
+    local name=$1 what=$2 program=$3
+    shift 3
+    local folder=$peers/$name log=$peers/$name-install.log pins=$here/requirements-$name.txt
+    if cmp -s "$pins" "$folder/ready"; then
+        echo "peers: the $what is in place"
         return
     fi
 
-    require_python "OpenAPI tester"
-    echo "peers: installing the OpenAPI tester into $tester (log in $log)"
-    rm -rf "$tester"
-    python3 -m venv "$tester"
-    "$tester/bin/python" -m pip install --no-deps --disable-pip-version-check \
-        --requirement "$here/requirements-schemathesis.txt" >"$log" 2>&1 ||
-        unavailable "no OpenAPI tester: pip could not install it, see $log"
-    "$tester/bin/schemathesis" --version >>"$log"
-    cp "$here/requirements-schemathesis.txt" "$tester/ready"
-    echo "peers: the OpenAPI tester is ready"
+    require_python "$what"
+    echo "peers: installing the $what into $folder (log in $log)"
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/python" -m pip install --no-deps --disable-pip-version-check \
+        --requirement "$pins" >"$log" 2>&1 ||
+        unavailable "no $what: pip could not install it, see $log"
+    "$folder/bin/$program" "$@" >>"$log"
+    cp "$pins" "$folder/ready"
+    echo "peers: the $what is ready"
+}
+
+setup_schemathesis() {
+    setup_venv schemathesis "OpenAPI tester" schemathesis --version
 }
 
 setup_first_design() {
-    local design=$peers/first-design log=$peers/first-design-install.log
-    if cmp -s "$here/requirements-first-design.txt" "$design/ready"; then
-        echo "peers: the first design is in place"
-        return
-    fi
-
-    require_python "first design"
-    echo "peers: installing the first design's libraries into $design (log in $log)"
-    rm -rf "$design"
-    python3 -m venv "$design"
-    "$design/bin/python" -m pip install --no-deps --disable-pip-version-check \
-        --requirement "$here/requirements-first-design.txt" >"$log" 2>&1 ||
-        unavailable "no first design: pip could not install its libraries, see $log"
-    "$design/bin/python" -c 'import fastapi, httptools, uvicorn, uvloop'
-    cp "$here/requirements-first-design.txt" "$design/ready"
-    echo "peers: the first design is ready"
+    setup_venv first-design "first design" python -c 'import fastapi, httptools, uvicorn, uvloop'
 }
 
 mkdir -p "$peers"
