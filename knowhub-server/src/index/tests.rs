@@ -241,6 +241,28 @@ async fn a_count_is_of_what_a_search_finds() {
 }
 
 #[tokio::test]
+async fn no_more_rows_match_than_the_tokens_tell() {
+    let Fixture { index, _folder } = fixture();
+    let docs: Vec<_> =
+        (1..=6).map(|row| doc(row, row, ["pdf", "table pdf"][row as usize % 2], &[])).collect();
+    commit(&index, &docs[..3]).await;
+    index.recent().remember(puts(&docs[3..]));
+    for matching in
+        [Match::AnyToken, Match::AllTokens, Match::AllWords(Folded::words("tab")), Match::Labels]
+    {
+        for (text, labels) in
+            [("pdf table", false), ("table", false), ("none pdf", true), ("none", false)]
+        {
+            let mut query = query(text, matching.clone());
+            query.labels.extend(labels.then(|| vec!["kind:none".to_owned()]));
+            let view = index.view(&query.tokens).unwrap();
+            let matches = view.count(&query).unwrap();
+            assert!(matches <= view.count_at_most(&query), "{matches} for {query:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn groups_have_the_best_hits_each() {
     let Fixture { index, _folder } = fixture();
     let of_group = |row, text, group| Doc { group: Some(group), ..doc(row, row, text, &[]) };

@@ -9,7 +9,7 @@ use tantivy::{
 };
 
 use super::{
-    Committed, Error, Frequencies, Hit, Query,
+    Committed, Error, Frequencies, Hit, Match, Query,
     best::{Best, Segment},
     entry::Entry,
     fields::Fields,
@@ -93,6 +93,16 @@ impl<'a> View<'a> {
         let on_disk = query.on_disk(self.fields, &self.changed);
         let in_memory = self.recent_hits(&query)?.count();
         Ok(in_memory as u64 + self.searcher.search(&on_disk, &Count)? as u64)
+    }
+
+    /// Returns how many rows can match at most, as far as the tokens tell, which costs nothing.
+    pub(crate) fn count_at_most(&self, query: &Query) -> u64 {
+        let rows = query.tokens.iter().map(|token| self.frequencies().rows_with(token));
+        match query.matching {
+            Match::AllTokens => rows.min().unwrap_or(0),
+            Match::AnyToken => rows.sum(),
+            Match::AllWords(_) | Match::Labels => self.frequencies().rows,
+        }
     }
 
     /// Returns the rows in memory that match, with the scores they would have on disk, each with its group.

@@ -28,6 +28,9 @@ const ROWS_PER_NAME: usize = 4;
 /// times as many, and what stands behind all these is not shown.
 const MAX_LOOKS_FOR_ROWS: usize = 3;
 
+/// Up to how many rows of all names are gathered to pick those of a few: to look up each name costs as much.
+const MAX_GATHERED: u64 = 1_000;
+
 /// How many rows are read from the store at once.
 const READ_ROWS: usize = 256;
 
@@ -254,7 +257,12 @@ fn find_rows(
         }
         let names: Vec<String> = short.iter().map(|named| named.name.clone()).collect();
         let groups: Vec<u64> = names.iter().map(|name| group(name)).collect();
-        let query = asked.query_for_names(stage, &names);
+        let any_name = asked.query(stage);
+        let query = if view.count_at_most(&any_name) <= MAX_GATHERED {
+            any_name
+        } else {
+            asked.query_for_names(stage, &names)
+        };
         let mut hits = view.search_groups(&query, &groups, limit)?;
         let is_last = hits.iter().all(|hits| hits.len() < limit);
         for (named, hits) in short.iter().zip(&mut hits) {
