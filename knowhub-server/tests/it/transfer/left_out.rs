@@ -159,7 +159,9 @@ async fn what_the_export_itself_lacks_is_told_and_takes_its_history_along() {
     let id = lacking.record.id.as_str();
     let mut out = Vec::new();
     let mut writer = Writer::start(&header(0), &mut out);
-    lines.iter().for_each(|line| writer.write(line, &mut out));
+    for line in &lines {
+        writer.write(line, &mut out);
+    }
     writer.leave_out(Kind::Knowledge, id);
     writer.leave_out(Kind::Demand, "content");
     writer.finish(&mut out);
