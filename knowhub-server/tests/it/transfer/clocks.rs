@@ -62,21 +62,22 @@ async fn the_lives_of_an_id_follow_one_another_whatever_the_clock_says() {
     for first in [tombstone(RecordKind::Resource, "x/y", AHEAD), resource(3)] {
         let hub = TestHub::start().await;
         import(&hub, &written(std::slice::from_ref(&first))).await;
-        let write = async |method: Method, path: &str, body: Option<serde_json::Value>| {
-            let answer = hub.call(method, path, &[], body.as_ref()).await;
-            assert!(answer.status.is_success(), "{answer:?}");
-        };
         let (path, made) = ("/api/resource/x/y", json!({ "id": "x/y", "body": "今" }));
-        write(Method::POST, "/api/resource", Some(made.clone())).await;
-        write(Method::PATCH, path, Some(json!({ "body": "后" }))).await;
-        write(Method::DELETE, path, None).await;
-        write(Method::POST, "/api/resource", Some(made)).await;
-        write(Method::PATCH, path, Some(json!({ "title": "又" }))).await;
-        let whole = export(&hub).await;
-        let other = TestHub::start().await;
-        assert_eq!(import(&other, &whole).await["conflicts"], json!([]));
-        assert_eq!(records(&export(&other).await), records(&whole));
-        other.stop().await;
+        for (method, path, body) in [
+            (Method::POST, "/api/resource", Some(&made)),
+            (Method::PATCH, path, Some(&json!({ "body": "后" }))),
+            (Method::DELETE, path, None),
+            (Method::POST, "/api/resource", Some(&made)),
+            (Method::PATCH, path, Some(&json!({ "title": "又" }))),
+        ] {
+            let answer = hub.call(method, path, &[], body).await;
+            assert!(answer.status.is_success(), "{answer:?}");
+            let whole = export(&hub).await;
+            let other = TestHub::start().await;
+            assert_eq!(import(&other, &whole).await["conflicts"], json!([]), "{whole}");
+            assert_eq!(records(&export(&other).await), records(&whole));
+            other.stop().await;
+        }
         hub.stop().await;
     }
 }
