@@ -78,8 +78,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(found: Option<Subject>, expected: Option<(RecordKind, &str, Option<i64>)>) {
-        let found = found.as_ref().map(|it| (it.kind, it.id.as_str(), it.deleted_to));
+    fn check(found: Option<&Subject>, expected: Option<(RecordKind, &str, Option<i64>)>) {
+        let found = found.map(|it| (it.kind, it.id.as_str(), it.deleted_to));
         assert_eq!(found, expected);
     }
 
@@ -100,7 +100,7 @@ mod tests {
             (r#"{"experience":{"id":7}}"#, None),
             ("{", None),
         ] {
-            check(Subject::of_wrong_line(line.as_bytes()), expected);
+            check(Subject::of_wrong_line(line.as_bytes()).as_ref(), expected);
         }
     }
 
@@ -115,7 +115,7 @@ mod tests {
             ("demand content", None),
         ] {
             let left_out = LeftOut { count: 1, records: vec![name.to_owned()] };
-            check(left_out.subjects().next(), expected);
+            check(left_out.subjects().next().as_ref(), expected);
         }
     }
 }
