@@ -159,12 +159,12 @@ fn write_until_closed(
         }
         let committed = write_batch(&mut db, &mut batch, publish, disk, metrics);
         // Told from here, each caller would wake up on its own and take this thread's turn.
-        runtime.spawn(async move { answer(batch, committed) });
+        runtime.spawn(async move { answer(batch, &committed) });
     }
 }
 
 /// Tells each caller what became of its write.
-fn answer(batch: Vec<Box<dyn Job>>, committed: Result<(), Error>) {
+fn answer(batch: Vec<Box<dyn Job>>, committed: &Result<(), Error>) {
     for job in batch {
         job.answer(committed.clone());
     }
@@ -245,7 +245,7 @@ mod tests {
         let publish: Publish = Box::new(move |changes| published.send(changes).unwrap());
         let committed =
             write_batch(db, &mut jobs, &publish, &Disk::default(), &CommitMetrics::default());
-        answer(jobs, committed);
+        answer(jobs, &committed);
         let rows = told.try_iter().flatten().map(|change| match change {
             Change::Deleted(deleted) => deleted.row,
             _ => panic!("only deletions are made here"),
