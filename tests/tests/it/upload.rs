@@ -60,10 +60,12 @@ async fn a_librarian_that_may_not_store_is_unready_and_still_answers() {
         ("KNOWHUB_TOKENS", "agents:writer:writer-token-0001".to_owned()),
         ("KNOWHUB_TOKEN", "writer-token-0001".to_owned()),
     ];
-    let system = System::start_with(settings.to_vec()).await.unwrap();
+    let mut system = System::stopped(settings.to_vec()).unwrap();
+    system.start_relay().await.unwrap();
+    system.start_hub().await.unwrap();
+    system.start_librarian_unready().await.unwrap();
     let (agent, _inbox) = connect(&system, "agent/uploads");
-    let upload = json!({"knowledge": [item("calibrate the spectrometer")]});
-    agent.send(to_librarian(format!("[UPLOAD:FINALIZE] {upload}")), PATIENCE).await.unwrap();
+    // It says so before anybody uploads.
     wait::until("the librarian's word on the role that it lacks", async || {
         let unready = system.librarian_readiness().await.err();
         let why = unready.map(|err| err.to_string()).unwrap_or_default();
