@@ -156,10 +156,11 @@ impl Demand {
     }
 
     /// Takes note of what an import brought, of which no more stays than the store keeps.
-    pub(crate) async fn take_imported(&self) -> Result<(), store::Error> {
-        self.shared.store.update_demand(Vec::new()).await?;
+    pub(crate) async fn take_imported(&self) {
+        if let Err(err) = self.shared.store.update_demand(Vec::new()).await {
+            tracing::warn!(error = %chain(&err), "the demand is cut to its bound at the next miss");
+        }
         self.learn().await;
-        Ok(())
     }
 
     /// Learns what the store knows to be wanted.

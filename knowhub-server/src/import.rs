@@ -159,7 +159,7 @@ impl Importer {
         }
         if !dry_run {
             self.end_loose_relations(&importing.into_related(), &order.author, &mut report).await?;
-            self.demand.take_imported().await?;
+            self.demand.take_imported().await;
         }
         Ok(report)
     }
