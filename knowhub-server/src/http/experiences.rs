@@ -19,7 +19,7 @@ use super::{
     deletion::{Erase, Reason},
     etag::{IfMatch, Tagged},
     extract::{Created, IdempotencyKey, JsonBody, QueryParams},
-    openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
+    openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors, Unreadable},
     params::{FromParams, Params},
     path::PathText,
     versions::{self, VersionParams},
@@ -93,7 +93,7 @@ pub(super) async fn show_experience(
         ("erase" = Option<bool>, Query, description = "Remove for good what it said"),
         ("if-match" = Option<String>, Header, description = "The version that is to be deleted, as its ETag"),
     ),
-    responses((status = 200, body = ExperienceDeleted), NotFound, OtherVersion, ReadErrors)
+    responses((status = 200, body = ExperienceDeleted), NotFound, OtherVersion, Unreadable, ReadErrors)
 )]
 pub(super) async fn delete_experience(
     State(handles): State<Handles>,

@@ -21,7 +21,7 @@ use utoipa::{
 };
 use utoipa_swagger_ui::SwaggerUi;
 
-pub(super) use errors::{BodyErrors, NotFound, OtherVersion, ReadErrors};
+pub(super) use errors::{BodyErrors, NotFound, OtherVersion, ReadErrors, Unreadable};
 
 use super::extract::{ALLOW_LIKELY_SECRET, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAY, MAX_KEY_BYTES};
 

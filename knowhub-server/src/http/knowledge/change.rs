@@ -17,7 +17,7 @@ use crate::{
         deletion::{Erase, Reason},
         etag::IfMatch,
         extract::{IdempotencyKey, JsonBody, QueryParams},
-        openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
+        openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors, Unreadable},
         params::{FromParams, Params},
     },
     knowledge,
@@ -141,7 +141,7 @@ pub(in crate::http) async fn create_relationship(
         ("target" = KnowledgeId, Query, description = "The other record"),
         ("if-match" = Option<String>, Header, description = "The version that is edited, as its ETag"),
     ),
-    responses((status = 200, body = Knowledge), NotFound, OtherVersion, ReadErrors)
+    responses((status = 200, body = Knowledge), NotFound, OtherVersion, Unreadable, ReadErrors)
 )]
 pub(in crate::http) async fn delete_relationship(
     State(handles): State<Handles>,
@@ -166,7 +166,7 @@ pub(in crate::http) async fn delete_relationship(
         ("erase" = Option<bool>, Query, description = "Remove for good whatever it said, and what was said of it"),
         ("if-match" = Option<String>, Header, description = "The version that is to be deleted, as its ETag"),
     ),
-    responses((status = 200, body = KnowledgeDeleted), NotFound, OtherVersion, ReadErrors)
+    responses((status = 200, body = KnowledgeDeleted), NotFound, OtherVersion, Unreadable, ReadErrors)
 )]
 pub(in crate::http) async fn delete_knowledge(
     State(handles): State<Handles>,

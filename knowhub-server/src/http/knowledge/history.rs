@@ -12,7 +12,7 @@ use crate::{
         Error, Handles,
         caller::Reader,
         extract::QueryParams,
-        openapi::{NotFound, ReadErrors},
+        openapi::{NotFound, ReadErrors, Unreadable},
         params::Paging,
         versions::{self, VersionParams},
     },
@@ -49,7 +49,7 @@ pub(in crate::http) async fn list_knowledge_versions(
         ("page" = Option<u32>, Query, description = "Counted from 1", minimum = 1, maximum = 1_000_000),
         ("page_size" = Option<u8>, Query, description = "Entries of a page", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, body = Page<Feedback>), NotFound, ReadErrors)
+    responses((status = 200, body = Page<Feedback>), NotFound, Unreadable, ReadErrors)
 )]
 pub(in crate::http) async fn list_feedback(
     State(handles): State<Handles>,

@@ -59,3 +59,9 @@ pub(in crate::http) struct OtherVersion(ErrorBody);
 #[response(status = 404)]
 #[expect(dead_code, reason = "only its derived description is used")]
 pub(in crate::http) struct NotFound(ErrorBody);
+
+/// The stored record cannot be read; a DELETE with `erase=true` removes it for good.
+#[derive(IntoResponses)]
+#[response(status = 409)]
+#[expect(dead_code, reason = "only its derived description is used")]
+pub(in crate::http) struct Unreadable(ErrorBody);

@@ -14,7 +14,7 @@ use crate::{
         deletion::{Erase, Reason},
         etag::{IfMatch, IfMatchOrNone},
         extract::{IdempotencyKey, JsonBody, QueryParams},
-        openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors},
+        openapi::{BodyErrors, NotFound, OtherVersion, ReadErrors, Unreadable},
         org_key::OrgKey,
         path::PathId,
     },
@@ -139,7 +139,7 @@ fn secret_edit(
         ("x-org-key" = Option<String>, Header, description = "The org's key, base64; needed when the resource is sealed"),
         ("if-match" = Option<String>, Header, description = "The version that is to be deleted, as its ETag"),
     ),
-    responses((status = 200, body = ResourceDeleted), NotFound, OtherVersion, ReadErrors)
+    responses((status = 200, body = ResourceDeleted), NotFound, OtherVersion, Unreadable, ReadErrors)
 )]
 pub(in crate::http) async fn delete_resource(
     State(handles): State<Handles>,
