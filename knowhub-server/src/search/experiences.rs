@@ -24,8 +24,8 @@ const MAX_WITH_PARTIAL: usize = 5;
 /// How many rows the first look for names takes for each name; each further look takes four times as many.
 const ROWS_PER_NAME: usize = 4;
 
-/// How often rows of a name are looked for where the index only promises candidates; each further look takes four
-/// times as many, and what stands behind all these is not shown.
+/// How often rows of a name are looked for where the index only promises candidates and the name was found by one;
+/// each further look takes four times as many, and what stands behind all these is not shown.
 const MAX_LOOKS_FOR_ROWS: usize = 3;
 
 /// Up to how many rows of all names are gathered to pick those of a few: to look up each name costs as much.
@@ -108,6 +108,8 @@ impl Stage {
 /// A name that is shown.
 struct Named {
     name: String,
+    /// How the row matches that it was found by.
+    found_by: Stage,
     /// Its matching rows, best first; never empty, since a row is what a name is found by.
     rows: Vec<Experience>,
 }
@@ -225,7 +227,7 @@ fn find_names(
                 };
                 let name = &row.report.name;
                 if found.len() < limit && found.iter().all(|named| named.name != *name) {
-                    found.push(Named { name: name.clone(), rows: vec![row] });
+                    found.push(Named { name: name.clone(), found_by: stage, rows: vec![row] });
                 }
             }
         }
@@ -249,9 +251,11 @@ fn find_rows(
     let wanted = stage.rows_per_name();
     // What earlier stages found is among the best here too.
     let (mut known, mut limit) = (0, MAX_PER_NAME + wanted);
-    for _ in 0..stage.looks_for_rows() {
-        let mut short: Vec<&mut Named> =
-            found.iter_mut().filter(|named| named.rows.len() < wanted).collect();
+    for look in 0..stage.looks_for_rows() {
+        let is_short = |named: &&mut Named| {
+            named.rows.len() < wanted && (look == 0 || named.found_by == stage)
+        };
+        let mut short: Vec<&mut Named> = found.iter_mut().filter(is_short).collect();
         if short.is_empty() {
             break;
         }
@@ -279,6 +283,9 @@ fn find_rows(
 }
 
 /// Adds the first matching ones of these hits to each name, as many as it lacks.
+///
+/// Where the index only promises candidates, further ones are read for names that have such rows:
+/// for all others most candidates are false, and reading them is dear.
 fn fill(
     asked: &Asked,
     stage: Stage,
@@ -296,13 +303,14 @@ fn fill(
             return Ok(());
         }
         let mut matching = read_matching(asked, stage, &next.concat(), rows)?;
-        for (named, hits) in short.iter_mut().zip(next) {
+        for ((named, left), hits) in short.iter_mut().zip(&mut left).zip(next) {
+            let known = named.rows.len();
             let rows = hits.iter().filter_map(|hit| matching.remove(&hit.row));
             named.rows.extend(rows.filter(|row| row.report.name == named.name));
-        }
-        // These come best first: when some have no answer, those behind them have less.
-        if stage != Stage::Full {
-            return Ok(());
+            let has_such = named.found_by == stage || named.rows.len() > known;
+            if stage != Stage::Full || !has_such {
+                *left = Vec::new().into_iter();
+            }
         }
     }
 }
@@ -311,7 +319,7 @@ fn fill(
 fn show(found: Vec<Named>, rows: &Reader<'_>) -> Result<Vec<ResourceHit>, Error> {
     let names = found.iter().map(|named| named.name.clone()).collect();
     let mut aggregates = rows.list_resource_names(names)?;
-    let results = found.into_iter().map(|Named { name, rows }| {
+    let results = found.into_iter().map(|Named { name, rows, .. }| {
         let aggregate = aggregates.remove(&name).unwrap_or_default();
         ResourceHit {
             name,
