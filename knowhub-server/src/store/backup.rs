@@ -11,6 +11,7 @@ use rusqlite::{
     backup::{Backup, StepResult},
 };
 use service::file_lock::FileLock;
+use uuid::Uuid;
 
 use super::{OpenError, change, file, integrity};
 
@@ -93,11 +94,10 @@ pub(crate) fn copy(
 ) -> Result<u64, BackupError> {
     let source = file::open_existing(from)?;
     let unwritable = |source| BackupError::Write { path: to.to_owned(), source };
-    let unfinished = file::beside(to, ".unfinished");
-    for path in [to, &unfinished] {
-        if belongs_to(path, from).map_err(unwritable)? {
-            return Err(BackupError::Itself { path: path.to_owned() });
-        }
+    // Two copies under way to one name stay apart.
+    let unfinished = file::beside(to, &format!(".{}.unfinished", Uuid::new_v4().simple()));
+    if belongs_to(to, from).map_err(unwritable)? {
+        return Err(BackupError::Itself { path: to.to_owned() });
     }
     match fs::symlink_metadata(to) {
         Ok(there) if !there.is_file() => return Err(BackupError::NoFile { path: to.to_owned() }),
@@ -105,7 +105,6 @@ pub(crate) fn copy(
         _ => {}
     }
     let _lock = lock(to)?;
-    remove_unfinished(&unfinished).map_err(unwritable)?;
     let copied = copy_pages(&source, &unfinished, &mut progress)
         .map_err(|err| BackupError::Copy {
             from: from.to_owned(),
@@ -113,11 +112,9 @@ pub(crate) fn copy(
             source: err.into(),
         })
         .and_then(|()| Ok(integrity::check_whole(&unfinished)?))
-        .and_then(|()| publish(&unfinished, to).map_err(unwritable));
-    if copied.is_err() {
-        // The error that led here says more than one about the rest of a copy could.
-        let _ = remove_unfinished(&unfinished);
-    }
+        .and_then(|()| publish(&unfinished, to, replace));
+    // Published, it has another name; otherwise the error says more than one about the rest of a copy could.
+    let _ = remove(&unfinished, &LOGS).and_then(|()| remove(&unfinished, &[""]));
     copied
 }
 
@@ -184,25 +181,38 @@ fn copy_pages(
 }
 
 /// Puts the finished copy under its name, so that it survives a crash of the machine.
-fn publish(unfinished: &Path, to: &Path) -> io::Result<u64> {
-    let file = File::open(unfinished)?;
-    file.sync_all()?;
-    let bytes = file.metadata()?.len();
-    // A log of the file that is replaced would be applied to the copy.
-    remove(to, &LOGS)?;
-    fs::rename(unfinished, to)?;
-    File::open(folder_of(to))?.sync_all()?;
-    Ok(bytes)
+fn publish(unfinished: &Path, to: &Path, replace: bool) -> Result<u64, BackupError> {
+    let put = || {
+        let file = File::open(unfinished)?;
+        file.sync_all()?;
+        let bytes = file.metadata()?.len();
+        // A log of a file that had the name before would be applied to the copy.
+        if replace {
+            remove(to, &LOGS)?;
+            fs::rename(unfinished, to)?;
+        } else {
+            match fs::hard_link(unfinished, to) {
+                // Not every file system has links.
+                Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
+                    fs::rename(unfinished, to)?
+                }
+                linked => linked?,
+            }
+            remove(to, &LOGS)?;
+        }
+        File::open(folder_of(to))?.sync_all()?;
+        Ok(bytes)
+    };
+    put().map_err(|source: io::Error| match source.kind() {
+        // It came while the copy was made.
+        io::ErrorKind::AlreadyExists => BackupError::Exists { path: to.to_owned() },
+        _ => BackupError::Write { path: to.to_owned(), source },
+    })
 }
 
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
-}
-
-fn remove_unfinished(path: &Path) -> io::Result<()> {
-    remove(path, &LOGS)?;
-    remove(path, &[""])
 }
 
 /// Removes what is there of these files beside `path`.

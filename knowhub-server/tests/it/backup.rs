@@ -84,6 +84,34 @@ async fn a_backup_replaces_no_file_unasked() {
 }
 
 #[tokio::test]
+async fn backups_at_once_to_one_name_leave_one_whole_copy() {
+    let hub = TestHub::start().await;
+    hub.add_experience(json!({ "name": "之前" })).await;
+    let config = hub.config();
+    for force in [false, true] {
+        let (folder, file) = elsewhere();
+        let done = std::thread::scope(|scope| {
+            let backups: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| back_up(&config, &file, force))).collect();
+            backups.into_iter().map(|backup| backup.join().unwrap()).collect::<Vec<_>>()
+        });
+        let is_refused = |done: &Result<(), _>| matches!(done, Err(BackupError::Exists { .. }));
+        let (made, refused) =
+            (done.iter().filter(|done| done.is_ok()), done.iter().filter(|it| is_refused(it)));
+        assert_eq!(
+            (made.count(), refused.count()),
+            if force { (4, 0) } else { (1, 3) },
+            "{done:?}"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the copy");
+        let copy = TestHub::start_in(folder).await;
+        assert_eq!(copy.names("之前").await, ["之前"]);
+        copy.stop().await;
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn a_backup_never_takes_the_place_of_a_store_in_use() {
     let hub = TestHub::start().await;
     hub.add_experience(json!({ "name": "之前" })).await;
