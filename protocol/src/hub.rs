@@ -52,6 +52,7 @@ pub use secret::{
 };
 pub use vault::{MAX_FAILED_IDS, Reseal, Resealed};
 pub use version::EarlierVersion;
+pub use whole_numbers::has_inexact;
 
 /// The longest text field, in characters; a longer one is refused, the sender keeps it.
 pub const MAX_TEXT_CHARS: usize = 100_000;

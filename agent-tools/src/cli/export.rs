@@ -142,7 +142,8 @@ impl Unfinished {
         Ok(Self { file, path })
     }
 
-    /// Brings the file to disk and under its name; a file that appeared there meanwhile is replaced by `force` only.
+    /// Brings the file to disk and under its name; a file that appeared there meanwhile is replaced by
+    /// `force` only, where the file system has links.
     fn publish(self, wanted: &Path, force: bool) -> Result<(), Failure> {
         let publish = |()| match fs::hard_link(&self.path, wanted) {
             // Not every file system has links.

@@ -68,7 +68,7 @@ impl FromParams for ImportQuery {
 ///
 /// Needs the role admin.
 /// Takes no `Idempotency-Key`: what is here already is skipped, so repeating an import changes nothing.
-/// Once all of it has come, storing goes on when the sender leaves.
+/// Once all of it has come and is checked, storing goes on when the sender leaves.
 #[utoipa::path(
     post, path = "/api/import", tag = "data",
     params(("dry_run" = Option<bool>, Query, description = "Store nothing, only report")),

@@ -23,7 +23,7 @@ impl Importer {
                 report.add_adjusted(Finding {
                     place: id.to_string(),
                     field: "secure_body".to_owned(),
-                    reason: "opens with no key that the hub has; stored as it is".to_owned(),
+                    reason: "opens with no key that the hub has".to_owned(),
                 });
                 continue;
             };

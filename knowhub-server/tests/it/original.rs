@@ -142,13 +142,14 @@ async fn what_is_odd_is_told_row_by_row() {
             ('bad id', 'x', '', 'text', '{}', '2026-03-05'),
             ('acme/broken', 'x', 'encrypted:AES256-GCM:AAAA', 'text', '{}', '2026-03-05'),
             ('nobody/plain', 'x', 'in the clear', 'text', '{}', '2026-03-05'),
-            ('acme/plain', 'x', 'in the clear', 'video', 'not json', '2026-03-05');
+            ('acme/plain', 'x', 'in the clear', 'video', 'not json', '2026-03-05'),
+            ('acme/long', 'x', '', 'text', '{\"n\":12345678901234567890123}', '2026-03-05');
         CREATE TABLE users (name);",
     );
     let hub = start().await;
     let answer = import(&hub, file, "").await;
     let report = &answer.body;
-    assert_eq!(report["imported"], json!({ "experience": 3, "resource": 1 }), "{answer:?}");
+    assert_eq!(report["imported"], json!({ "experience": 3, "resource": 2 }), "{answer:?}");
     let rejected = places(&report["rejected"]);
     assert_eq!(
         rejected[..6],
@@ -172,6 +173,7 @@ async fn what_is_odd_is_told_row_by_row() {
             "experiences, row 3 created_at",
             "resources, row 4 content_type",
             "resources, row 4 metadata",
+            "resources, row 5 metadata",
         ]
     );
     let text = answer.body.to_string();
@@ -183,6 +185,8 @@ async fn what_is_odd_is_told_row_by_row() {
     let plain = hub.get("/api/resource/acme/plain").await.body;
     assert_eq!(plain["secure_body"], "[ENCRYPTED]");
     assert_eq!(plain["metadata"], json!({ "original": "not json" }));
+    let long = hub.get("/api/resource/acme/long").await.body;
+    assert_eq!(long["metadata"], json!({ "original": r#"{"n":12345678901234567890123}"# }));
     hub.stop().await;
 }
 

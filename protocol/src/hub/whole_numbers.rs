@@ -48,7 +48,7 @@ pub(super) fn check_free_numbers(body: &Value) -> Result<(), FieldFault> {
 }
 
 /// Tells whether a whole number was too large for an integer of 64 bits, so that only its first digits were read.
-fn has_inexact(value: &Value) -> bool {
+pub fn has_inexact(value: &Value) -> bool {
     /// 2^63.
     const LARGE: f64 = 9_223_372_036_854_775_808.0;
     match value {

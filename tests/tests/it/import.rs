@@ -11,8 +11,8 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tests::{system::System, wait};
 
-/// How many experiences there are, so that storing takes many transactions.
-const EXPERIENCES: i64 = 3_000;
+/// How many experiences there are, so that storing takes many transactions, and long beside a look at the first.
+const EXPERIENCES: i64 = 20_000;
 
 fn experience(id: i64) -> Line {
     Line::Experience(Experience {
@@ -66,9 +66,9 @@ async fn lopsided() -> (String, String) {
     (ids.swap_remove(0), String::from_utf8(out).unwrap())
 }
 
-async fn relations(system: &System, id: &str) -> anyhow::Result<Value> {
+async fn relations(client: &Client, system: &System, id: &str) -> anyhow::Result<Value> {
     let url = format!("{}/api/knowledge/{id}", system.api());
-    let answer = Client::builder().timeout(wait::PATIENCE).build()?.get(url).send().await?;
+    let answer = client.get(url).send().await?;
     let (status, body) = (answer.status(), answer.json::<Value>().await?);
     ensure!(status == StatusCode::OK, "{body}");
     Ok(body["relationships"].clone())
@@ -82,23 +82,27 @@ async fn one_that_a_crash_cut_off_is_done_again() {
     let file = system.folder().join("all.ndjson");
     fs::write(&file, &whole).unwrap();
 
-    let url = format!("{}/api/import", system.api());
-    let request = Client::builder().timeout(wait::PATIENCE).build().unwrap().post(url);
+    let client = Client::builder().timeout(wait::PATIENCE).build().unwrap();
+    let request = client.post(format!("{}/api/import", system.api()));
     let request = request.header("content-type", "application/x-ndjson").body(whole);
     let importing = tokio::spawn(request.send());
-    wait::until("the first record", async || relations(&system, &id).await).await.unwrap();
+    wait::until("the first record", async || relations(&client, &system, &id).await).await.unwrap();
     system.hub.take().unwrap().kill().await.unwrap();
     importing.await.unwrap().unwrap_err();
 
     system.start_hub().await.unwrap();
-    assert_ne!(relations(&system, &id).await.unwrap(), json!([]), "it did not come to its end");
+    assert_ne!(
+        relations(&client, &system, &id).await.unwrap(),
+        json!([]),
+        "it did not come to its end"
+    );
     let args = ["import", file.to_str().unwrap()];
     let report = system.knowhub_json(&args).await.unwrap();
     let count = |list: &str| report[list]["experience"].as_i64().unwrap_or(0);
     assert!(count("imported") > 0, "{report}");
     assert_eq!(count("imported") + count("skipped"), EXPERIENCES, "{report}");
     assert_eq!(report["adjusted"][0]["field"], "relationships", "{report}");
-    assert_eq!(relations(&system, &id).await.unwrap(), json!([]));
+    assert_eq!(relations(&client, &system, &id).await.unwrap(), json!([]));
     let again = system.knowhub_json(&args).await;
     assert!(again.is_err(), "the record is another one now, and told as a conflict: {again:?}");
     system.stop().await.unwrap();

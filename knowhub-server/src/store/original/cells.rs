@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use protocol::{
     Timestamp,
     export::{Finding, unknown_field},
-    hub::{FieldFault, Metadata},
+    hub::{FieldFault, Metadata, has_inexact},
 };
 use rusqlite::{Row, types::Value};
 use serde::{Serialize, de::DeserializeOwned};
@@ -170,7 +170,8 @@ impl Cells {
         })
     }
 
-    /// Returns metadata; what is no JSON object, or has times that are none, is kept as text under `original`.
+    /// Returns metadata; what is no JSON object, has times that are none or numbers that would lose digits, is kept as text
+    /// under `original`.
     pub(super) fn metadata(
         &mut self,
         column: &str,
@@ -181,6 +182,9 @@ impl Cells {
         let text = self.text(column)?;
         let read = serde_json::from_str(&text).map_err(|_| "no JSON object".to_owned());
         let read = read.and_then(|metadata: Metadata| match metadata.check() {
+            Ok(()) if metadata.0.values().any(has_inexact) => {
+                Err("holds a whole number of more than 64 bits".to_owned())
+            }
             Ok(()) => Ok(metadata.0),
             Err(fault) => Err(secrets::shown(&fault).to_string()),
         });

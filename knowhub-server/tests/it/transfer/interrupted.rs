@@ -9,8 +9,8 @@ use serde_json::json;
 use super::{experience, export, import, written};
 use crate::harness::{TestHub, until};
 
-/// How many experiences there are, so that storing takes many transactions.
-const EXPERIENCES: i64 = 3_000;
+/// How many experiences there are, so that storing takes many transactions, and long beside a look at the first.
+const EXPERIENCES: i64 = 10_000;
 
 /// Returns the id of a record that tells of one that is nowhere, and an export of it and of many experiences.
 async fn lopsided() -> (String, String) {
