@@ -191,13 +191,11 @@ fn publish(unfinished: &Path, to: &Path, replace: bool) -> Result<u64, BackupErr
             remove(to, &LOGS)?;
             fs::rename(unfinished, to)?;
         } else {
-            match fs::hard_link(unfinished, to) {
-                // Not every file system has links.
-                Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
-                    fs::rename(unfinished, to)?
-                }
-                linked => linked?,
-            }
+            // Not every file system has links.
+            fs::hard_link(unfinished, to).or_else(|err| match err.kind() {
+                io::ErrorKind::AlreadyExists => Err(err),
+                _ => fs::rename(unfinished, to),
+            })?;
             remove(to, &LOGS)?;
         }
         File::open(folder_of(to))?.sync_all()?;
