@@ -50,7 +50,7 @@ pub(crate) struct PlainToken {
 }
 
 impl PlainToken {
-    /// Prepares a token of more than one character or none of CJK; nothing when a plain text's word need not look like it.
+    /// Prepares a word or a bigram; nothing when it stands in no plain text.
     pub(crate) fn new(token: &str) -> Option<Self> {
         let part = Finder::new(unchanged_part(token)?).into_owned();
         Some(Self { token: token.to_owned(), part, is_cjk: token.chars().all(is_cjk) })
