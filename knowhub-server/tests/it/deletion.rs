@@ -99,12 +99,7 @@ async fn reason_of(hub: &TestHub, id: &str) -> String {
 #[tokio::test]
 async fn who_erases_what_was_deleted_before_is_noted_beside_who_deleted_it() {
     let hub = TestHub::start().await;
-    let experience = hub.add_experience(json!({})).await.to_string();
-    let knowledge = hub.add_knowledge(json!({})).await;
-    hub.post("/api/resource", &json!({ "id": "notes" })).await;
-    for (kind, id) in
-        [("experience", experience), ("knowledge", knowledge), ("resource", "notes".into())]
-    {
+    for (kind, id) in hub.add_one_of_each().await {
         let delete = async |query: &str| {
             let path = format!("/api/{kind}/{id}?{query}");
             let answer = hub.call(Method::DELETE, &path, &[], None).await;

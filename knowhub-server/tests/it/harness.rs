@@ -146,6 +146,15 @@ impl TestHub {
         answer.body["id"].as_str().unwrap().to_owned()
     }
 
+    /// Stores a record of each kind, and returns the kinds, as paths name them, with the ids.
+    pub(crate) async fn add_one_of_each(&self) -> [(&'static str, String); 3] {
+        let experience = self.add_experience(json!({})).await.to_string();
+        let knowledge = self.add_knowledge(json!({})).await;
+        let resource = self.post("/api/resource", &json!({ "id": "notes" })).await;
+        assert_eq!(resource.status, StatusCode::CREATED, "{resource:?}");
+        [("experience", experience), ("knowledge", knowledge), ("resource", "notes".to_owned())]
+    }
+
     /// Returns the names that a search for experiences finds, best first.
     pub(crate) async fn names(&self, q: &str) -> Vec<String> {
         let answer = self.find("/api/search", &[("q", q)]).await;
