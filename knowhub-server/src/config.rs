@@ -101,6 +101,13 @@ pub struct Config {
         missing_docs,
         reason = "clap would show a doc line here as the program's description"
     )]
+    pub embeddings: llm::embedding::Settings,
+
+    #[command(flatten)]
+    #[expect(
+        missing_docs,
+        reason = "clap would show a doc line here as the program's description"
+    )]
     pub logging: Logging,
 
     /// What to do instead of serving.

@@ -1,13 +1,12 @@
-//! The settings of the language model, shared by every program that can use one.
+//! The settings of the language model, shared by every program that can use one, and how settings are wrong.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use clap::Args;
-use reqwest::Url;
-use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::endpoint::{Endpoint, NamedKey, parse_base_url};
+use crate::error::Service;
 use crate::{ChatModel, OpenAi};
 
 /// The endpoint used when only a key is set.
@@ -48,12 +47,26 @@ pub struct Settings {
 /// A setting that cannot be used; the text names the variable and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// `LLM_BASE_URL` is no URL of the web.
-    #[error("LLM_BASE_URL must be an http:// or https:// URL such as {OPENROUTER_BASE_URL}")]
-    BaseUrl,
-    /// `LLM_BASE_URL` carries a user name or password.
-    #[error("LLM_BASE_URL must not hold a user name or password; put the key into LLM_API_KEY")]
-    Credentials,
+    /// The base URL is no URL of the web.
+    #[error(
+        "{} must be an http:// or https:// URL such as {}",
+        service.base_url_variable(),
+        service.default_base_url()
+    )]
+    BaseUrl {
+        /// Whose base URL it is.
+        service: Service,
+    },
+    /// The base URL carries a user name or password.
+    #[error(
+        "{} must not hold a user name or password; put the key into {}",
+        service.base_url_variable(),
+        service.key_variable()
+    )]
+    Credentials {
+        /// Whose base URL it is.
+        service: Service,
+    },
     /// The key cannot stand in an HTTP header.
     #[error("{variable} must consist of visible ASCII characters")]
     Key {
@@ -61,88 +74,49 @@ pub enum SettingsError {
         variable: &'static str,
     },
     /// No HTTP client can be made on this machine.
-    #[error("cannot prepare HTTPS for LLM_BASE_URL")]
-    Client(#[source] reqwest::Error),
-}
-
-/// A checked endpoint: where a model is, how to get in, and its name.
-#[derive(Debug)]
-pub struct Endpoint {
-    /// The URL before `/chat/completions`, without a slash at its end.
-    pub(crate) base_url: String,
-    /// The endpoint is on this machine.
-    pub(crate) is_local: bool,
-    /// The `Authorization` header, marked as sensitive.
-    pub(crate) authorization: Option<HeaderValue>,
-    /// The model's name.
-    pub(crate) model: String,
+    #[error("cannot prepare HTTPS for {}", service.base_url_variable())]
+    Client {
+        /// Whose client it would be.
+        service: Service,
+        /// What the HTTP library says.
+        #[source]
+        source: reqwest::Error,
+    },
 }
 
 impl Settings {
     /// Returns the model that the settings name, or `None` if they name none.
     pub fn model(&self) -> Result<Option<Arc<dyn ChatModel>>, SettingsError> {
         let Some(endpoint) = self.endpoint()? else { return Ok(None) };
-        let model = OpenAi::new(endpoint).map_err(SettingsError::Client)?;
-        Ok(Some(Arc::new(model)))
+        let name = text(self.llm_model.as_deref()).unwrap_or(DEFAULT_MODEL).to_owned();
+        Ok(Some(Arc::new(OpenAi::new(endpoint, name)?)))
     }
 
-    /// Returns the endpoint that the settings name, or `None` if they name none.
-    pub fn endpoint(&self) -> Result<Option<Endpoint>, SettingsError> {
+    fn endpoint(&self) -> Result<Option<Endpoint>, SettingsError> {
         let base_url = text(self.llm_base_url.as_deref());
         let llm_key = secret("LLM_API_KEY", self.llm_api_key.as_ref());
         let openrouter_key = secret("OPENROUTER_API_KEY", self.openrouter_api_key.as_ref());
         if base_url.is_none() && llm_key.is_none() && openrouter_key.is_none() {
             return Ok(None);
         }
-        let url = parse_base_url(base_url.unwrap_or(OPENROUTER_BASE_URL))?;
+        let url = parse_base_url(Service::Chat, base_url.unwrap_or(OPENROUTER_BASE_URL))?;
         let at_openrouter = url.scheme() == "https" && url.host_str() == Some("openrouter.ai");
         let key = llm_key.or(openrouter_key.filter(|_| at_openrouter));
-        Ok(Some(Endpoint {
-            base_url: url.as_str().trim_end_matches('/').to_owned(),
-            is_local: is_loopback(&url),
-            authorization: key.map(authorization).transpose()?,
-            model: text(self.llm_model.as_deref()).unwrap_or(DEFAULT_MODEL).to_owned(),
-        }))
+        Endpoint::new(Service::Chat, &url, key).map(Some)
     }
 }
 
-/// A key together with the variable that it came from, so that an error can name it.
-type NamedKey<'a> = (&'static str, &'a str);
-
-fn text(value: Option<&str>) -> Option<&str> {
+/// Returns the value of a setting, unless it is empty.
+pub(crate) fn text(value: Option<&str>) -> Option<&str> {
     value.map(str::trim).filter(|value| !value.is_empty())
 }
 
-fn secret<'a>(variable: &'static str, value: Option<&'a SecretString>) -> Option<NamedKey<'a>> {
+/// Returns the value of a secret setting, unless it is empty.
+pub(crate) fn secret<'a>(
+    variable: &'static str,
+    value: Option<&'a SecretString>,
+) -> Option<NamedKey<'a>> {
     text(value.map(SecretString::expose_secret)).map(|key| (variable, key))
-}
-
-fn parse_base_url(text: &str) -> Result<Url, SettingsError> {
-    let url = Url::parse(text).map_err(|_| SettingsError::BaseUrl)?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(SettingsError::BaseUrl);
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(SettingsError::Credentials);
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(SettingsError::BaseUrl);
-    }
-    Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|addr| addr.is_loopback())
-}
-
-fn authorization((variable, key): NamedKey<'_>) -> Result<HeaderValue, SettingsError> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-        .ok()
-        .filter(|_| key.bytes().all(|byte| byte.is_ascii_graphic()))
-        .ok_or(SettingsError::Key { variable })?;
-    value.set_sensitive(true);
-    Ok(value)
 }
 
 #[cfg(test)]
@@ -200,7 +174,8 @@ mod tests {
     #[test]
     fn debug_output_hides_the_key() {
         let settings = settings("", "sk-very-secret", "");
-        let client = OpenAi::new(settings.endpoint().expect("valid").expect("set")).expect("TLS");
+        let endpoint = settings.endpoint().expect("valid").expect("set");
+        let client = OpenAi::new(endpoint, "tiny".to_owned()).expect("TLS");
         assert!(!format!("{settings:?} {client:?}").contains("very-secret"));
     }
 }

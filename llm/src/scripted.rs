@@ -1,4 +1,4 @@
-//! A language model with prepared replies, so that tests decide what the model does.
+//! Models with prepared replies, so that tests decide what the model does.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -8,9 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::error::{Address, Service};
 use crate::{ChatModel, ChatReply, ChatRequest, Error, FinishReason, Usage};
 
-const BASE_URL: &str = "scripted:";
+mod embeddings;
+
+pub use embeddings::{Call, Embeddings, Fault};
+
+/// Where scripted models are, in the texts of errors.
+const PLACE: &str = "scripted:";
 
 /// What the model does with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,14 +89,14 @@ impl ChatModel for Scripted {
         let deadline = request.deadline;
         let step = self.next_step(&request);
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        let base_url = BASE_URL.to_owned();
+        let at = Address { service: Service::Chat, place: PLACE.to_owned() };
         match timeout_at(deadline, play(step)).await {
             Ok(Ok(content)) => {
                 let finish_reason = FinishReason::Stop;
                 Ok(ChatReply { content, finish_reason, usage: Usage::default() })
             }
-            Ok(Err(complaint)) => Err(Error::Malformed { base_url, complaint }),
-            Err(_) => Err(Error::Deadline { base_url, waited: started.elapsed() }),
+            Ok(Err(complaint)) => Err(Error::Malformed { at, complaint }),
+            Err(_) => Err(Error::Deadline { at, waited: started.elapsed() }),
         }
     }
 

@@ -179,7 +179,8 @@ pub(crate) fn config_with(folder: &TempDir, flags: &[&str]) -> Config {
     let first = ["knowhub-server", "--knowhub-db", db.to_str().unwrap()];
     let config = Config::parse_from(first.iter().chain(flags));
     // Whatever model the environment names stays out of it.
-    Config { llm: llm::Settings::default(), ..config }
+    let (llm, embeddings) = (llm::Settings::default(), llm::embedding::Settings::default());
+    Config { llm, embeddings, ..config }
 }
 
 /// Returns the folder of an index of a hub in this folder.

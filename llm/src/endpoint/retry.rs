@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Attempts per call, the first included; after the last the caller gets its error.
+/// Attempts per call where nothing speaks for fewer, the first included; after the last the caller
+/// gets its error.
 pub(crate) const MAX_ATTEMPTS: u32 = 4;
 
 /// The middle of the first pause; each further one is twice as long.
@@ -14,10 +15,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// pause. What the provider asks for in `Retry-After` is the least that is waited.
 pub(crate) fn pause(
     failed_attempts: u32,
+    max_attempts: u32,
     retry_after: Option<Duration>,
     jitter: f64,
 ) -> Option<Duration> {
-    if failed_attempts >= MAX_ATTEMPTS {
+    if failed_attempts >= max_attempts {
         return None;
     }
     let doubled = FIRST_PAUSE * 2_u32.pow(failed_attempts.saturating_sub(1));
@@ -36,21 +38,21 @@ mod tests {
 
     #[test]
     fn pauses_double_and_end() {
-        let pauses: Vec<_> = (1..=4).map(|failed| pause(failed, None, 0.5)).collect();
+        let pauses: Vec<_> = (1..=4).map(|failed| pause(failed, MAX_ATTEMPTS, None, 0.5)).collect();
         let ms = |n| Some(Duration::from_millis(n));
         assert_eq!(pauses, [ms(500), ms(1000), ms(2000), None]);
     }
 
     #[test]
     fn jitter_stays_within_half_and_one_and_a_half() {
-        assert_eq!(pause(1, None, 0.0), Some(Duration::from_millis(250)));
-        assert_eq!(pause(1, None, 1.0), Some(Duration::from_millis(750)));
+        assert_eq!(pause(1, MAX_ATTEMPTS, None, 0.0), Some(Duration::from_millis(250)));
+        assert_eq!(pause(1, MAX_ATTEMPTS, None, 1.0), Some(Duration::from_millis(750)));
     }
 
     #[test]
     fn the_provider_wish_is_the_least() {
         let wish = parse_retry_after(" 3 ");
-        assert_eq!(pause(1, wish, 0.0), Some(Duration::from_secs(3)));
+        assert_eq!(pause(1, MAX_ATTEMPTS, wish, 0.0), Some(Duration::from_secs(3)));
         assert_eq!(parse_retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
         assert_eq!(parse_retry_after("-1"), None);
     }

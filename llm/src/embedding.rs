@@ -1,0 +1,121 @@
+//! What is asked of an embedding model and what it answers, independent of where the model is.
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use crate::error::{Address, Error};
+
+pub mod config;
+
+pub use config::Settings;
+
+/// The most characters of a text that are embedded; of a longer one the rest is cut, and its
+/// [`Embedding`] says so.
+pub const MAX_TEXT_CHARS: usize = 8_000;
+
+/// A model that turns texts into vectors, near each other where the texts mean the same.
+///
+/// Callers hold an `Arc<dyn Embedder>`, so that tests can put [`crate::scripted::Embeddings`] in
+/// the place of a model.
+#[async_trait]
+pub trait Embedder: std::fmt::Debug + Send + Sync {
+    /// Embeds texts, each to a vector of unit length, in their order, all of one dimension.
+    ///
+    /// It splits them into batches, and tries again what may pass, or fails no later than
+    /// `deadline`; then nothing of the call is kept.
+    async fn embed(
+        &self,
+        texts: &[String],
+        role: TextRole,
+        deadline: Instant,
+    ) -> Result<Vec<Embedding>, EmbeddingError>;
+
+    /// Names what decides which vector a text gets, apart from its dimension: model and prefixes.
+    ///
+    /// Vectors of other spaces cannot be compared.
+    fn space(&self) -> &str;
+}
+
+/// What a text is to its search; some models want to be told by a prefix or by another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextRole {
+    /// It asks.
+    Query,
+    /// It may answer.
+    Passage,
+}
+
+/// What became of one text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Embedding {
+    /// The text has a vector.
+    Vector {
+        /// The vector, of unit length.
+        vector: Vec<f32>,
+        /// The text was longer than the model takes, and only its beginning was embedded.
+        is_cut: bool,
+    },
+    /// The endpoint refuses this very text however short it is cut, while it takes others.
+    Refused,
+}
+
+impl Embedding {
+    /// Scales a vector to unit length; `None` when it has none, or holds what is no number.
+    pub fn unit(mut vector: Vec<f32>, is_cut: bool) -> Option<Self> {
+        let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+        let length = square.sqrt();
+        if !length.is_finite() || length == 0.0 {
+            return None;
+        }
+        for value in &mut vector {
+            *value = (f64::from(*value) / length) as f32;
+        }
+        Some(Self::Vector { vector, is_cut })
+    }
+}
+
+/// Why there are no vectors; like [`enum@Error`] it says nothing of key and texts.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbeddingError {
+    /// The model was not reached, refused, was too slow, or sent no vectors.
+    #[error(transparent)]
+    Call(#[from] Error),
+    /// The vectors have another dimension than those that came before.
+    #[error(
+        "the {at} sends vectors of {found} numbers, and sent {expected} before; \
+         restart the hub if the model was changed"
+    )]
+    Dimension {
+        /// The model asked.
+        at: Address,
+        /// The dimension of every vector until now.
+        expected: usize,
+        /// The dimension of this one.
+        found: usize,
+    },
+    /// A local model failed at its computation.
+    #[error("the {at} cannot embed")]
+    Computation {
+        /// The model asked.
+        at: Address,
+        /// What the library says.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_get_unit_length_or_none() {
+        let unit = Embedding::unit(vec![3.0, -4.0], true);
+        assert_eq!(unit, Some(Embedding::Vector { vector: vec![0.6, -0.8], is_cut: true }));
+        let large = Embedding::unit(vec![f32::MAX, 0.0], false);
+        assert_eq!(large, Some(Embedding::Vector { vector: vec![1.0, 0.0], is_cut: false }));
+        for none in [vec![], vec![0.0, 0.0], vec![1.0, f32::NAN], vec![f32::INFINITY]] {
+            assert_eq!(Embedding::unit(none.clone(), false), None, "{none:?}");
+        }
+    }
+}
