@@ -19,6 +19,7 @@
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
+//! - `vectors`: the vector index, derived from the rows' vectors.
 //! - `text`: how text is split for all of that.
 //! - `store`: the rows, in SQLite.
 
@@ -43,6 +44,8 @@ mod secrets;
 mod store;
 mod text;
 mod vault;
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing searches by vectors yet"))]
+mod vectors;
 
 use std::{io, sync::Arc, time::Duration};
 
