@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - `ask`, `upload`, `search`, `experience`, `knowledge`, `content`, `resource`, `demand`, `export`, `import`,
-//!   `contacts`, `reseal`, `doctor`: one command each.
+//!   `contacts`, `reseal`, `doctor`, `eval`: one command each.
 //! - `items`: reads the files that commands take.
 //! - `cited`: reads the ids that they show.
 //! - `paging`: which page of a list they show.
@@ -17,6 +17,7 @@ mod contacts;
 mod content;
 mod demand;
 mod doctor;
+mod eval;
 mod experience;
 mod export;
 mod failure;
@@ -119,6 +120,7 @@ enum Command {
     Contacts(contacts::Contacts),
     Reseal(reseal::ResealSecrets),
     Doctor(doctor::Doctor),
+    Eval(Box<eval::Eval>),
 }
 
 /// How long a command may take to reach the relay, where it needs it.
@@ -161,6 +163,7 @@ impl Cli {
             Command::Contacts(contacts) => contacts.run(&context).await,
             Command::Reseal(reseal) => reseal.run(&context).await,
             Command::Doctor(doctor) => Ok(doctor.run(&context, origins).await),
+            Command::Eval(eval) => eval.run().await,
         };
         context.close().await;
         outcome

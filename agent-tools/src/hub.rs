@@ -2,12 +2,14 @@
 
 mod error;
 mod items;
+mod measuring;
 mod query;
 mod resources;
 mod transfer;
 
 pub use error::Error;
 pub(crate) use items::rejected;
+pub(crate) use measuring::{Embeddings, Stored};
 pub use query::{KnowledgeQuery, Paging, ResourceQuery};
 pub use transfer::{Download, ImportKind, ImportOptions};
 

@@ -7,6 +7,7 @@
 //! - [`im`]: the relay's client, a cheap handle over one connection task.
 //! - [`hub`]: the hub's client.
 //! - [`tools`]: what an agent may call, one definition each.
+//! - `eval`: measuring how well a hub finds.
 //! - [`cli`]: the commands of `knowhub`.
 //!
 //! # Example
@@ -45,6 +46,7 @@
 
 pub mod backoff;
 pub mod cli;
+mod eval;
 pub mod hub;
 pub mod im;
 pub mod settings;

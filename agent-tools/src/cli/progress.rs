@@ -41,6 +41,16 @@ impl Drop for Progress {
     }
 }
 
+/// How many characters a bar has.
+const BAR_CHARS: usize = 24;
+
+/// Returns a line with a bar; of what nobody knows the end of, `done` alone is told.
+pub(super) fn bar(doing: &str, done: usize, of: usize) -> String {
+    let filled = (BAR_CHARS * done).checked_div(of).unwrap_or_default().min(BAR_CHARS);
+    let (full, rest) = ("#".repeat(filled), "-".repeat(BAR_CHARS - filled));
+    format!("{doing} [{full}{rest}] {done}/{of}")
+}
+
 /// Returns a number of bytes as people read it.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {

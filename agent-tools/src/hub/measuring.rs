@@ -1,0 +1,65 @@
+//! The hub's calls that measuring it needs, and nobody else.
+
+use protocol::{KnowledgeId, hub};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Client, Error};
+
+/// How far the embeddings are, as `GET /api/embeddings` tells.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct Embeddings {
+    /// What names the vectors' space; `None` without an embedder.
+    pub(crate) space: Option<String>,
+    /// How many records there are to embed.
+    #[serde(default)]
+    pub(crate) rows: u64,
+    /// How many have a vector.
+    #[serde(default)]
+    pub(crate) embedded: u64,
+    /// How many the embedder refuses for good.
+    #[serde(default)]
+    pub(crate) refused: u64,
+}
+
+/// What became of a record that was sent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) id: KnowledgeId,
+    /// The record that says the same already.
+    #[serde(default)]
+    pub(crate) duplicate_of: Option<KnowledgeId>,
+}
+
+impl Embeddings {
+    /// Returns how many records are still without.
+    pub(crate) fn missing(&self) -> u64 {
+        self.rows.saturating_sub(self.embedded + self.refused)
+    }
+}
+
+impl Client {
+    /// Stores knowledge of which it is known that nothing in it is a secret, whatever it looks like.
+    pub(crate) async fn add_harmless_knowledge(
+        &self,
+        knowledge: &hub::NewKnowledge,
+    ) -> Result<Stored, Error> {
+        let request = self.post_request("api/knowledge", knowledge, None);
+        self.read(request.header("x-allow-likely-secret", "true")).await
+    }
+
+    /// Returns how many records have one of these statuses, given by comma; those that search finds where absent.
+    pub(crate) async fn count_knowledge(&self, statuses: Option<&str>) -> Result<u64, Error> {
+        let mut params = vec![("page_size", "1")];
+        params.extend(statuses.map(|statuses| ("status", statuses)));
+        let request = self.request(Method::GET, "api/knowledge").query(&params);
+        let page: hub::Page<Value> = self.read(request).await?;
+        Ok(page.total)
+    }
+
+    /// Returns how far the embeddings are, `None` from a hub that knows none.
+    pub(crate) async fn find_embeddings(&self) -> Result<Option<Embeddings>, Error> {
+        self.find(self.request(Method::GET, "api/embeddings")).await
+    }
+}
