@@ -19,18 +19,24 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
 };
 
 use half::f16;
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use roaring::RoaringBitmap;
 
 use crate::store::Identity;
 use flat::{Flat, Halves};
 use graph::Graph;
 use known::Known;
+
+/// How many rows are put before they are found.
+const PUT_AT_ONCE: usize = 256;
+
+/// How many rows are replaced before searches get a turn.
+const REPLACED_AT_ONCE: usize = 8;
 
 /// How many hidden rows are taken out before searches get a turn.
 const SWEPT_AT_ONCE: usize = 256;
@@ -43,7 +49,7 @@ const ROWS_PER_CANDIDATE: u64 = 47;
 
 /// Why the vector index failed; the rows in the store are not affected.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The engine failed, for want of memory or on its file.
     #[error("the vector index failed")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -128,6 +134,8 @@ struct Shared {
     known: Mutex<Known>,
     /// The engine must not be searched while it changes.
     vectors: RwLock<Vectors>,
+    /// How many searches wait for `vectors`.
+    searches_waiting: AtomicUsize,
     /// Held by whoever adds, removes or saves rows.
     changing: Mutex<()>,
 }
@@ -158,6 +166,7 @@ impl VectorIndex {
                 mark: AtomicI64::new(mark),
                 known: Mutex::new(known),
                 vectors: RwLock::new(Vectors { graph, flat }),
+                searches_waiting: AtomicUsize::new(0),
                 changing: Mutex::new(()),
             }),
         })
@@ -195,13 +204,7 @@ impl VectorIndex {
         shared.sweep(&hidden)?;
         shared.known.lock().begin(labels);
         let mut guard = shared.vectors.write();
-        let put = vectors.chunks(graph::ADDED_AT_ONCE).try_for_each(|chunk| {
-            guard.put(chunk)?;
-            shared.known.lock().arrived(chunk.iter().map(|(row, _)| *row));
-            // Whoever waits for a search goes first.
-            RwLockWriteGuard::bump(&mut guard);
-            Ok(())
-        });
+        let put = shared.put_all(&mut guard, &vectors);
         if put.is_err() {
             let mut known = shared.known.lock();
             for (row, _) in vectors.iter().filter(|(row, _)| guard.flat.get(*row).is_none()) {
@@ -246,7 +249,7 @@ impl VectorIndex {
         if wanted == 0 {
             return Ok(Vec::new());
         }
-        let vectors = shared.vectors.read();
+        let vectors = shared.read();
         let candidates = graph::candidates(wanted);
         if !is_graph_faster(kept.len(), candidates, vectors.graph.nodes()) {
             return Ok(vectors.flat.nearest(&query, kept.iter(), wanted));
@@ -263,7 +266,7 @@ impl VectorIndex {
     pub(crate) fn cosines(&self, query: &[f32], rows: &[i64]) -> Result<Vec<Option<f32>>, Error> {
         let query = self.query(query)?;
         let visible = self.shared.known.lock().kept(&[]).rows();
-        let vectors = self.shared.vectors.read();
+        let vectors = self.shared.read();
         let cosine = |row: &i64| {
             let row = u32::try_from(*row).ok().filter(|row| visible.contains(*row))?;
             vectors.flat.get(row).map(|vector| query.cosine(vector))
@@ -277,7 +280,7 @@ impl VectorIndex {
     pub(crate) fn background(&self, query: &[f32]) -> Result<Option<Background>, Error> {
         let query = self.query(query)?;
         let rows = self.shared.known.lock().sample();
-        let vectors = self.shared.vectors.read();
+        let vectors = self.shared.read();
         let cosines: Vec<f32> = rows
             .into_iter()
             .filter_map(|row| vectors.flat.get(row).map(|vector| query.cosine(vector)))
@@ -321,6 +324,31 @@ impl VectorIndex {
 }
 
 impl Shared {
+    /// Puts rows, and lets searches go first whenever one waits.
+    fn put_all(
+        &self,
+        vectors: &mut RwLockWriteGuard<'_, Vectors>,
+        rows: &[(u32, Halves)],
+    ) -> Result<(), Error> {
+        let mut left = rows;
+        while !left.is_empty() {
+            let (chunk, _) = left.split_at(left.len().min(PUT_AT_ONCE));
+            let (put, rest) = left.split_at(vectors.put(chunk, &self.searches_waiting)?);
+            self.known.lock().arrived(put.iter().map(|(row, _)| *row));
+            left = rest;
+            RwLockWriteGuard::bump(vectors);
+        }
+        Ok(())
+    }
+
+    /// Waits for the vectors, before whoever changes them.
+    fn read(&self) -> RwLockReadGuard<'_, Vectors> {
+        self.searches_waiting.fetch_add(1, Ordering::Relaxed);
+        let vectors = self.vectors.read();
+        self.searches_waiting.fetch_sub(1, Ordering::Relaxed);
+        vectors
+    }
+
     /// Takes rows out that no search may find any more; what cannot be taken out stays hidden.
     fn sweep(&self, hidden: &RoaringBitmap) -> Result<(), Error> {
         let rows: Vec<u32> = hidden.iter().collect();
@@ -351,7 +379,7 @@ impl Shared {
                 let vector = |row: &u32| Some((*row, vectors.flat.get(*row)?.into()));
                 chunk.iter().filter_map(vector).collect()
             };
-            graph.add(&chunk)?;
+            graph.add(&chunk, || false)?;
         }
         self.vectors.write().graph = graph;
         Ok(())
@@ -359,17 +387,35 @@ impl Shared {
 }
 
 impl Vectors {
-    /// Adds or replaces rows; after an error none of them is here.
-    fn put(&mut self, rows: &[(u32, Halves)]) -> Result<(), Error> {
-        let added = rows
+    /// Adds or replaces the first of these rows, and returns how many: not all when searches wait.
+    ///
+    /// After an error none of them is here.
+    fn put(
+        &mut self,
+        rows: &[(u32, Halves)],
+        searches_waiting: &AtomicUsize,
+    ) -> Result<usize, Error> {
+        // A row that is replaced is in no graph for a moment; no search may have a turn then.
+        let replaced = rows.iter().take_while(|(row, _)| self.graph.has(*row)).count();
+        let (rows, must_stop) = if replaced > 0 {
+            (&rows[..replaced.min(REPLACED_AT_ONCE)], false)
+        } else {
+            let new = rows.iter().take_while(|(row, _)| !self.graph.has(*row)).count();
+            (&rows[..new], true)
+        };
+        let added = rows[..replaced.min(rows.len())]
             .iter()
             .try_for_each(|(row, _)| self.graph.remove(*row))
-            .and_then(|()| self.graph.add(rows));
-        for (row, vector) in rows {
-            match &added {
-                Ok(()) => self.flat.set(*row, vector),
-                // The error itself is told; what the graph cannot remove either, a search drops, since it has no vector.
-                Err(_) => drop(self.remove(*row)),
+            .and_then(|()| {
+                self.graph.add(rows, || must_stop && searches_waiting.load(Ordering::Relaxed) > 0)
+            });
+        match added {
+            Ok(added) => rows[..added].iter().for_each(|(row, vector)| self.flat.set(*row, vector)),
+            Err(_) => {
+                for (row, _) in rows {
+                    // The error itself is told; what the graph cannot remove either is not found, since it has no vector.
+                    drop(self.remove(*row));
+                }
             }
         }
         added

@@ -7,8 +7,8 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
+    mem,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use roaring::RoaringBitmap;
@@ -69,7 +69,7 @@ struct Contents {
     store: String,
     mark: i64,
     graph: GraphFile,
-    labels: Vec<Arc<str>>,
+    labels: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -83,7 +83,7 @@ struct GraphFile {
 
 /// Reads what was saved, or tells why it cannot be used.
 pub(super) fn load(folder: &Path, space: &Space, store: &Identity) -> Result<Loaded, String> {
-    let (contents, bitmaps) = read_head(&folder.join(HEAD))?;
+    let (mut contents, bitmaps) = read_head(&folder.join(HEAD))?;
     if contents.version != VERSION || contents.engine != usearch::version() {
         return Err("it is of another version".into());
     }
@@ -96,7 +96,7 @@ pub(super) fn load(folder: &Path, space: &Space, store: &Identity) -> Result<Loa
     if contents.mark > store.last_seq {
         return Err("it is ahead of the store".into());
     }
-    let (rows, labels) = read_bitmaps(&bitmaps, &contents.labels)
+    let (rows, labels) = read_bitmaps(&bitmaps, mem::take(&mut contents.labels))
         .map_err(|err| format!("its rows cannot be read: {err}"))?;
     let graph = load_graph(folder, &contents, &rows)?;
     let mut flat = Flat::new(space.dimension);
@@ -127,7 +127,7 @@ pub(super) fn save(
             store: head.store_id.to_owned(),
             mark: head.mark,
             graph,
-            labels: snapshot.labels.iter().map(|label| Arc::clone(&label.name)).collect(),
+            labels: snapshot.labels.iter().map(|label| label.name.to_string()).collect(),
         };
         save_head(folder, &contents, snapshot)
     });
@@ -159,11 +159,10 @@ fn read_head(path: &Path) -> Result<(Contents, Vec<u8>), String> {
 
 type Bitmaps = (RoaringBitmap, Vec<(String, RoaringBitmap)>);
 
-fn read_bitmaps(mut bytes: &[u8], labels: &[Arc<str>]) -> io::Result<Bitmaps> {
+fn read_bitmaps(mut bytes: &[u8], labels: Vec<String>) -> io::Result<Bitmaps> {
     let rows = RoaringBitmap::deserialize_from(&mut bytes)?;
-    let label =
-        |name: &Arc<str>| Ok((name.to_string(), RoaringBitmap::deserialize_from(&mut bytes)?));
-    let labels = labels.iter().map(label).collect::<io::Result<_>>()?;
+    let label = |name| Ok((name, RoaringBitmap::deserialize_from(&mut bytes)?));
+    let labels = labels.into_iter().map(label).collect::<io::Result<_>>()?;
     Ok((rows, labels))
 }
 

@@ -4,7 +4,14 @@
 //! a search reads the entry point and the lists of neighbors without a lock.
 //! So growing takes `&mut self`, and only a lock around the graph shares it.
 
-use std::{path::Path, sync::OnceLock, thread};
+use std::{
+    path::Path,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use parking_lot::{Condvar, Mutex};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind, f16};
@@ -20,8 +27,8 @@ const EXPANSION_ADD: usize = 200;
 /// How many candidates a search looks at, at least.
 const EXPANSION_SEARCH: usize = 64;
 
-/// How many rows are added before searches get a turn: they wait a few milliseconds at most.
-pub(super) const ADDED_AT_ONCE: usize = 8;
+/// How many rows a thread adds before it stops for others.
+const MIN_ADDED: usize = 2;
 
 /// How many threads grow the graph at most.
 const MAX_THREADS: usize = 8;
@@ -84,6 +91,11 @@ impl Graph {
         self.engine.serialized_length() as u64
     }
 
+    /// Returns whether a row is in it.
+    pub(super) fn has(&self, row: u32) -> bool {
+        self.engine.contains(row.into())
+    }
+
     /// Returns how many components its vectors have.
     pub(super) fn dimension(&self) -> usize {
         self.engine.dimensions()
@@ -104,37 +116,48 @@ impl Graph {
         self.len() + self.free
     }
 
-    /// Adds rows that are not in it, with as many threads as there are processors.
+    /// Adds rows that are not in it, the first ones first, with as many threads as there are processors.
     ///
+    /// Stops after a few of them when `must_stop` says so, and returns how many are in.
     /// After an error some of them may be in.
-    pub(super) fn add(&mut self, rows: &[(u32, Halves)]) -> Result<(), Error> {
+    pub(super) fn add(
+        &mut self,
+        rows: &[(u32, Halves)],
+        must_stop: impl Fn() -> bool + Sync,
+    ) -> Result<usize, Error> {
         let needed = self.nodes() + rows.len();
         if needed > self.engine.capacity() {
             self.reserve(needed.max(self.engine.capacity() / 2 * 3))?;
         }
         let before = self.len();
-        let engine = &self.engine;
-        // Each thread takes every so manieth row.
-        let add = |first: usize, step: usize| {
-            rows.iter().skip(first).step_by(step).try_for_each(|(row, vector)| {
-                engine.add((*row).into(), f16::from_i16s(&vector.bits()))
-            })
+        let (engine, next) = (&self.engine, AtomicUsize::new(0));
+        let add = || -> Result<(), Error> {
+            for added in 0.. {
+                if added >= MIN_ADDED && must_stop() {
+                    break;
+                }
+                let Some((row, vector)) = rows.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    break;
+                };
+                let bits = vector.bits();
+                engine.add((*row).into(), f16::from_i16s(&bits)).map_err(engine_failed)?;
+            }
+            Ok(())
         };
-        let threads = threads().min(rows.len());
+        let threads = threads().min(rows.len().div_ceil(MIN_ADDED));
         let added = if threads < 2 {
-            add(0, 1)
+            add()
         } else {
             thread::scope(|scope| {
-                let part = |first| scope.spawn(move || add(first, threads));
-                let parts: Vec<_> = (0..threads).map(part).collect();
-                parts
+                let threads: Vec<_> = (0..threads).map(|_| scope.spawn(add)).collect();
+                threads
                     .into_iter()
-                    .map(|part| part.join().expect("adding a row does not panic"))
+                    .map(|thread| thread.join().expect("adding a row does not panic"))
                     .fold(Ok(()), Result::and)
             })
         };
         self.free = self.free.saturating_sub(self.len() - before);
-        added.map_err(engine_failed)
+        added.map(|()| next.into_inner().min(rows.len()))
     }
 
     /// Takes a row out, if it is in; its node stays on the way to others until another row takes it.

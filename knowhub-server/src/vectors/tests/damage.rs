@@ -145,8 +145,25 @@ fn a_save_that_fails_leaves_what_was_saved() {
     assert_eq!(index.mark(), 50);
     assert_whole(&fixture, "the head cannot be written");
     assert_eq!(graphs(fixture.folder.path()).len(), 1);
-    fs::create_dir(fixture.folder.path().join("graph-1.new")).unwrap();
-    assert!(index.save(60).is_err());
-    assert_whole(&fixture, "the graph cannot be written");
     assert_eq!(index.len(), 3, "it goes on");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_what_was_saved() {
+    let fixture = saved();
+    let index = fixture.open();
+    index.put(vec![vectored(3, &[], &[1.0, 0.0])]).unwrap();
+    // The greatest number that is counted, so that the next graph's name is known.
+    fs::write(fixture.folder.path().join(format!("graph-{}", u32::MAX)), "").unwrap();
+    let next = format!("graph-{}.new", u64::from(u32::MAX) + 1);
+    for name in [next.as_str(), "head.new"] {
+        // The engine does not notice what its last flush could not write.
+        std::os::unix::fs::symlink("/dev/full", fixture.folder.path().join(name)).unwrap();
+        assert!(index.save(60).is_err(), "{name}");
+        assert_whole(&fixture, name);
+        assert!(!fixture.folder.path().join(name).is_symlink(), "{name}");
+    }
+    index.save(60).unwrap();
+    assert_eq!((fixture.open().mark(), fixture.open().len()), (60, 3));
 }
