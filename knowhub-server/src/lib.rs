@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`config`]: the settings, read once.
+//! - [`bench`]: what the programs that measure see of the inside.
 //! - [`command`]: what the program does besides serving.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
 //! - `access`: who calls, and what they may do.
@@ -24,6 +25,7 @@
 //! - `store`: the rows, in SQLite.
 
 mod access;
+pub mod bench;
 mod blocking;
 pub mod command;
 pub mod config;
@@ -60,6 +62,7 @@ pub use index::Error as IndexError;
 pub use lookups::SearchLog;
 pub use store::{BackupError, OpenError};
 pub use vault::OrgKeysFault;
+pub use vectors::Error as VectorsError;
 
 use access::Gate;
 use demand::Demand;

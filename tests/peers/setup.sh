@@ -19,6 +19,11 @@
 #   bin/schemathesis   the program, in a virtual environment
 #   ready              as above
 #
+# .peers/chroma is a vector database, for the program that measures the vector index; only when it is named:
+#   bin/python    a virtual environment that holds chromadb
+#   ready         as above
+#
+# setup.sh NAME… fetches these alone.
 # A second run with the same pins does nothing.
 # Exit code 75: a peer cannot be had on this machine, and one line on stderr says why; the others are there all the same.
 set -euo pipefail
@@ -101,6 +106,21 @@ setup_first_design() {
     setup_venv first-design "first design" python -c 'import fastapi, httptools, uvicorn, uvloop'
 }
 
+setup_chroma() {
+    setup_venv chroma "vector database" python -c 'import chromadb, numpy'
+}
+
+[ $# -gt 0 ] || set -- first-design schemathesis chat
+for name in "$@"; do
+    case $name in
+        first-design | schemathesis | chat | chroma) ;;
+        *)
+            echo "peers: there is no peer '$name'; there are first-design, schemathesis, chat and chroma" >&2
+            exit 64
+            ;;
+    esac
+done
+
 mkdir -p "$peers"
 # Two runs in one tree take turns, where the system has flock.
 exec 9>"$peers/lock"
@@ -108,10 +128,10 @@ if command -v flock >/dev/null; then flock 9; fi
 
 # Each in a shell of its own, so that one that cannot be had does not keep the other away.
 missing=0
-for setup in setup_first_design setup_schemathesis setup_chat; do
+for name in "$@"; do
     # Behind `||` the shell would go on after an error.
     set +e
-    (set -e; "$setup")
+    (set -e; "setup_${name//-/_}")
     code=$?
     set -e
     [ "$code" -eq 0 ] || missing=$code

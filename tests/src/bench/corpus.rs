@@ -154,9 +154,13 @@ impl Zipf {
 }
 
 /// The generator `SplitMix64`: a row must not depend on which other rows were made.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -165,7 +169,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
+    }
+
+    /// Draws about normally, with mean 0 and deviation 1: as a sum of six even draws.
+    pub(super) fn normal(&mut self) -> f32 {
+        let even = |random: &mut Self| (random.next() >> 40) as f32 / (1_u64 << 24) as f32 - 0.5;
+        (0..6).map(|_| even(self)).sum::<f32>() * std::f32::consts::SQRT_2
     }
 }

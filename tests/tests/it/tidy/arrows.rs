@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("agent-tools", &["librarian-core", "protocol"]),
     ("librarian", &["agent-tools", "librarian-core", "llm", "protocol", "service"]),
     ("knowhub-server", &["llm", "protocol", "service"]),
-    ("tests", &["agent-tools", "librarian-core", "llm", "protocol"]),
+    ("tests", &["agent-tools", "knowhub-server", "librarian-core", "llm", "protocol"]),
 ];
 
 /// What `protocol` must not know: it holds values, and nothing that runs.
