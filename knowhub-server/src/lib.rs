@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`config`]: the settings, read once.
-//! - [`bench`]: what the programs that measure see of the inside.
+//! - [`mod@bench`]: what the programs that measure see of the inside.
 //! - [`command`]: what the program does besides serving.
 //! - `http`: routes, extractors, handlers, the error envelope; `http/router.rs` lists all routes.
 //! - `access`: who calls, and what they may do.
