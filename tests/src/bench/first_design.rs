@@ -12,10 +12,10 @@ use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
 use super::corpus::Corpus;
-use crate::peer::Uvicorn;
+use crate::peer::Announced;
 
 /// A running peer; killed when dropped.
-pub struct FirstDesign(Uvicorn);
+pub struct FirstDesign(Announced);
 
 impl FirstDesign {
     /// Stores the first `rows` rows of the corpus in a new store, and serves it.
@@ -35,7 +35,7 @@ impl FirstDesign {
         load(&python, &script, &store, corpus, rows)?;
         let mut command = Command::new(python);
         command.arg(script).arg("serve").arg(&store);
-        Ok(Some(Self(Uvicorn::start(command).await.context("the first design")?)))
+        Ok(Some(Self(Announced::start(command).await.context("the first design")?)))
     }
 
     /// Returns where it listens.
