@@ -85,10 +85,9 @@ fn main() -> Result<()> {
     let none = vec![Vec::new(); queries.len()];
     show("none", &ask(&index, &queries, &[vec!["nothing".into()]], &none, &options)?, None);
     if let Some(peer) = peer {
-        println!(
-            "\nThe peer took {:.0} rows a second in and holds {:.0} MB.",
-            peer["rate"], peer["memory_mb"]
-        );
+        let [rate, memory] =
+            ["rate", "memory_mb"].map(|name| peer[name].as_f64().unwrap_or(f64::NAN));
+        println!("\nThe peer took {rate:.0} rows a second in and holds {memory:.0} MB.");
     }
     replace(&index, &vectors, &queries, &options)
 }
