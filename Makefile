@@ -8,7 +8,10 @@ FUZZER  := .tools/bin/cargo-fuzz
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build up test fuzz demo
+# The folder of public question sets; docs/evaluation.md says where they are to be had.
+EVAL_DATA ?=
+
+.PHONY: help build up test fuzz eval demo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +37,10 @@ fuzz: $(FUZZER) ## Search for input that breaks a promise, FUZZ_SECONDS (60) a t
 		$(FUZZER) run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target \
 			-- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
+
+eval: build ## Measure search on the question sets in EVAL_DATA, against its goals
+	@[ -n "$(EVAL_DATA)" ] || { echo "set EVAL_DATA to the folder of the sets; see docs/evaluation.md" >&2; exit 2; }
+	target/release/bench-eval --data "$(EVAL_DATA)"
 
 demo: build ## Load the examples into a scratch store and ask five questions
 	target/release/demo

@@ -10,12 +10,15 @@
 //! - `metrics`: what the answers are worth.
 //! - `report`: all that was measured, for people and for programs.
 //! - `gates`: what must be reached.
+//! - `calibration`, `logistic`: fits what decides on relevance.
 //! - `plot`: the same as a picture.
 
 pub(crate) mod ask;
+pub(crate) mod calibration;
 pub(crate) mod gates;
 pub(crate) mod join;
 pub(crate) mod load;
+mod logistic;
 pub(crate) mod metrics;
 pub(crate) mod plot;
 pub(crate) mod report;
@@ -67,6 +70,9 @@ pub(crate) enum Error {
         #[source]
         source: hub::Error,
     },
+    /// There is too little to fit a calibration to.
+    #[error("cannot fit a calibration: {0}")]
+    Calibration(String),
     /// The hub works, and gets nowhere.
     #[error("{0}")]
     Stalled(String),

@@ -11,6 +11,7 @@ use std::{
 use anyhow::anyhow;
 use clap::{ArgGroup, Args, builder::RangedU64ValueParser};
 use futures_util::future;
+use protocol::KnowledgeId;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -22,8 +23,9 @@ use super::{
 };
 use crate::{
     eval::{
-        Error,
+        Error, Watch,
         ask::{self, Manner},
+        calibration::{self, Measured},
         gates::{Gate, Side},
         join, load, plot,
         report::{JoinedPairs, Report, table},
@@ -42,6 +44,7 @@ Examples:
   EMBEDDING_BASE_URL=http://127.0.0.1:9000/v1 EMBEDDING_MODEL=e5 \\
       knowhub eval --questions q.jsonl --passages notes.jsonl --compare lexical.json --plot both.svg
   knowhub eval --questions q.jsonl --passages notes.jsonl --at-least r10=0.95 --at-most missed=0.02
+  knowhub eval --questions zh.json --foreign other.json --fit calibration.json --missed 0.02
   knowhub eval --pairs paws.tsv --at-least precision=0.99
 
 Formats, told apart by how a file begins:
@@ -121,6 +124,14 @@ pub(super) struct Eval {
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
+    /// Fit what decides on relevance to this set and embedder, into a file for the hub's `SEARCH_CALIBRATION`
+    #[arg(long, value_name = "FILE.json", requires = "foreign")]
+    fit: Option<PathBuf>,
+
+    /// The share of own questions that may return nothing, for which the fitted threshold is chosen
+    #[arg(long, value_name = "SHARE", requires = "fit", default_value_t = 0.02, value_parser = parse_share)]
+    missed: f64,
+
     /// Fail with 1 when a figure is less, such as r10=0.995; several by comma
     #[arg(long, value_name = "FIGURE=NUMBER", value_delimiter = ',', value_parser = |text: &str| Gate::parse(text, Side::AtLeast))]
     at_least: Vec<Gate>,
@@ -163,6 +174,7 @@ impl Eval {
         let Some(report) = measured else { return Ok(given_up()) };
         runs.insert(0, self.gated(report?));
         self.draw(&runs)?;
+        self.write_calibration(&runs[0])?;
         let mut outcome = Outcome::done(text(&runs), &runs[0]);
         outcome.exit_code = u8::from(runs[0].gates.iter().any(|gate| !gate.holds));
         Ok(outcome)
@@ -221,21 +233,46 @@ impl Eval {
                 report.load_s = started.elapsed().as_secs_f64();
                 report.passages = set.passages.len() as u64;
                 report.left_out.clone_from(&set.left_out);
-                let manner = Manner { parallel: self.parallel, graded: self.graded };
-                let own = ask::own(client, &set.questions, &records, manner, &watch).await?;
-                report.add_own(&own);
-                if self.foreign.is_some() {
-                    report.add_foreign(&ask::foreign(client, foreign, manner, &watch).await?);
-                }
+                self.ask(client, (set, &records), foreign, &mut report, &watch).await?;
                 embeddings
             }
         };
         report.embedder = embeddings.and_then(|embeddings| embeddings.space);
+        if let Some(calibration) = &mut report.calibration {
+            calibration.space.clone_from(&report.embedder);
+        }
         if self.name.is_none() {
             let embedder = report.embedder.as_deref().unwrap_or("no embedder");
             report.name = format!("{}, {embedder}", report.name);
         }
         Ok(report)
+    }
+
+    async fn ask(
+        &self,
+        client: &hub::Client,
+        (set, records): (&QuestionSet, &[KnowledgeId]),
+        foreign: &[String],
+        report: &mut Report,
+        watch: Watch<'_>,
+    ) -> Result<(), Error> {
+        let manner =
+            Manner { parallel: self.parallel, graded: self.graded, wants_hits: self.fit.is_some() };
+        let own = ask::own(client, &set.questions, records, manner, watch).await?;
+        report.add_own(&own);
+        if self.foreign.is_none() {
+            return Ok(());
+        }
+        let foreign = ask::foreign(client, foreign, manner, watch).await?;
+        report.add_foreign(&foreign);
+        if self.fit.is_some() {
+            let features = calibration::features(client).await?;
+            let passages = set.questions.iter().map(|question| question.answers[0].passage);
+            let own: Vec<_> = passages.zip(own).collect();
+            let fitted = calibration::fit(&own, &foreign, features, self.missed);
+            report.calibration = Some(fitted.map_err(Error::Calibration)?);
+        }
+        Ok(())
     }
 
     /// Returns what is measured, in a few words.
@@ -281,11 +318,24 @@ impl Eval {
         report
     }
 
+    fn write_calibration(&self, report: &Report) -> Result<(), Failure> {
+        let (Some(path), Some(calibration)) = (&self.fit, &report.calibration) else {
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(calibration).expect("it has string keys");
+        fs::write(path, text + "\n").map_err(Failure::cannot("write", &path.display().to_string()))
+    }
+
     fn draw(&self, runs: &[Report]) -> Result<(), Failure> {
         let Some(path) = &self.plot else { return Ok(()) };
         let name = path.display().to_string();
         fs::write(path, plot::svg(runs)).map_err(Failure::cannot("write", &name))
     }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "expected a share from 0 up to 1, such as 0.02".to_owned())
 }
 
 fn file(path: &Path) -> Result<File, Failure> {
@@ -323,7 +373,9 @@ fn given_up() -> Outcome {
 
 fn failure(err: Error) -> Failure {
     let (kind, hint) = match &err {
-        Error::Set(_) | Error::Folder { .. } | Error::Io(_) => (Kind::Input, None),
+        Error::Set(_) | Error::Folder { .. } | Error::Io(_) | Error::Calibration(_) => {
+            (Kind::Input, None)
+        }
         Error::Start { .. } => {
             let hint = "build it with `cargo build --bin knowhub-server`, or name it with --server";
             (Kind::Setting, Some(hint))
@@ -347,10 +399,21 @@ fn text(runs: &[Report]) -> String {
     let (heads, figures) = table.split_once('\n').unwrap_or((&table, ""));
     let mut lines = vec![what + &foreign.unwrap_or_default(), String::new()];
     lines.push(format!("{STRONG}{heads}{STRONG:#}\n{}", printable(figures)));
-    if !run.left_out.is_empty() || !run.gates.is_empty() {
+    if !run.left_out.is_empty() || !run.gates.is_empty() || run.calibration.is_some() {
         lines.push(String::new());
     }
     lines.extend(run.left_out.iter().map(|one| format!("left out: {}", printable(&one.told()))));
+    lines.extend(run.calibration.iter().map(|one| {
+        let Measured { questions, missed, falsely } = one.measured;
+        format!(
+            "calibration of {}: threshold {:.3}; on {questions} questions that it was not fitted to, {:.1} % of the \
+             set's own return nothing, {:.1} % of the foreign ones something",
+            one.features.join(", "),
+            one.threshold,
+            100.0 * missed,
+            100.0 * falsely
+        )
+    }));
     lines.extend(run.gates.iter().map(|gate| {
         let (style, word) = if gate.holds { (GOOD, "holds") } else { (BAD, "fails") };
         format!("{style}{word}{style:#}  {}: {:.4}", gate.gate, gate.value)

@@ -1,13 +1,16 @@
 //! Asks a hub the questions of a set, and others that nothing in it answers.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use protocol::{KnowledgeId, hub::KnowledgeSearch};
+use protocol::{
+    KnowledgeId,
+    hub::{KnowledgeHit, KnowledgeSearch, Signals},
+};
 
 use super::{
     Error, Watch,
@@ -23,6 +26,8 @@ pub(crate) struct Manner {
     pub(crate) parallel: usize,
     /// A passage's grade is its gain; else each that answers gains 1.
     pub(crate) graded: bool,
+    /// Foreign questions too are asked for all that is judged irrelevant.
+    pub(crate) wants_hits: bool,
 }
 
 /// What came of one question.
@@ -34,6 +39,29 @@ pub(crate) struct Reply {
     pub(crate) returned_anything: bool,
     /// How long the search took of which `returned_anything` speaks.
     pub(crate) took: Duration,
+    /// What came back with all that is judged irrelevant, best first; empty where that was not asked for.
+    pub(crate) hits: Vec<Hit>,
+}
+
+/// One result of a search.
+#[derive(Clone, Debug)]
+pub(crate) struct Hit {
+    /// Its signals by name; one that played no part is absent.
+    pub(crate) signals: BTreeMap<String, f64>,
+    pub(crate) is_answer: bool,
+}
+
+fn hits(found: &KnowledgeSearch, is_answer: impl Fn(&KnowledgeId) -> bool) -> Vec<Hit> {
+    let signals = |signals: &Signals| {
+        let all = serde_json::to_value(signals).unwrap_or_default();
+        let all = all.as_object().cloned().unwrap_or_default();
+        all.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect()
+    };
+    let hit = |hit: &KnowledgeHit| Hit {
+        signals: signals(&hit.signals),
+        is_answer: is_answer(&hit.knowledge.id),
+    };
+    found.results.iter().map(hit).collect()
 }
 
 /// Asks the questions of a set, of which `records` are the passages.
@@ -51,11 +79,16 @@ pub(crate) async fn own(
             *gain = (*gain).max(if manner.graded { answer.grade } else { 1 });
         }
         let all = search(client, &question.text, Judged::All).await?.0;
-        let hits = all.results.iter().map(|hit| gains.get(&hit.knowledge.id).copied().unwrap_or(0));
-        let ranking =
-            Ranking::of(&hits.collect::<Vec<_>>(), &gains.values().copied().collect::<Vec<_>>());
+        let gained = all.results.iter().map(|hit| gains.get(&hit.knowledge.id).copied());
+        let gained: Vec<_> = gained.map(Option::unwrap_or_default).collect();
+        let ranking = Ranking::of(&gained, &gains.values().copied().collect::<Vec<_>>());
         let (found, took) = search(client, &question.text, Judged::Relevant).await?;
-        Ok(Reply { ranking: Some(ranking), returned_anything: found.count > 0, took })
+        Ok(Reply {
+            ranking: Some(ranking),
+            returned_anything: found.count > 0,
+            took,
+            hits: hits(&all, |id| gains.contains_key(id)),
+        })
     };
     each("asking questions", questions, one, manner, watch).await
 }
@@ -69,7 +102,12 @@ pub(crate) async fn foreign(
 ) -> Result<Vec<Reply>, Error> {
     let one = async |question: &String| {
         let (found, took) = search(client, question, Judged::Relevant).await?;
-        Ok(Reply { ranking: None, returned_anything: found.count > 0, took })
+        let hits = if manner.wants_hits {
+            hits(&search(client, question, Judged::All).await?.0, |_| false)
+        } else {
+            Vec::new()
+        };
+        Ok(Reply { ranking: None, returned_anything: found.count > 0, took, hits })
     };
     each("asking foreign questions", questions, one, manner, watch).await
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ask::Reply,
+    calibration::Calibration,
     gates::Checked,
     metrics::{Ranking, Times},
     set::LeftOut,
@@ -34,6 +35,9 @@ pub(crate) struct Report {
     pub(crate) load_s: f64,
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) gates: Vec<Checked>,
+    /// What was fitted, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) calibration: Option<Calibration>,
 }
 
 /// What came of questions that nothing answers.

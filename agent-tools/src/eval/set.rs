@@ -158,8 +158,7 @@ struct Builder {
     by_text: HashMap<Passage, usize>,
     /// Where the passage of each name stands; `None` for one that says nothing.
     by_name: HashMap<String, Option<usize>>,
-    /// By what is wrong: how many, and the first.
-    left_out: BTreeMap<&'static str, (u64, String)>,
+    left_out: Tally,
 }
 
 impl Builder {
@@ -188,14 +187,12 @@ impl Builder {
     /// Returns where a passage stands among those of the set, the same for the same text; `None` if it says nothing.
     fn place_of(&mut self, shown: &str, passage: Option<Passage>) -> Option<usize> {
         let Some(passage) = passage else {
-            self.leave_out("passages that say nothing", shown);
+            self.left_out.add("passages that say nothing", shown);
             return None;
         };
         if let Some(&place) = self.by_text.get(&passage) {
-            self.leave_out(
-                "passages with the text of an earlier one, which counts for them",
-                shown,
-            );
+            self.left_out
+                .add("passages with the text of an earlier one, which counts for them", shown);
             return Some(place);
         }
         let place = self.set.passages.len();
@@ -219,14 +216,14 @@ impl Builder {
                     let best = answers.entry(*passage).or_default();
                     *best = grade.max(*best);
                 }
-                Some(None) => self.leave_out("judgments on a passage that says nothing", name),
-                None => self.leave_out("judgments on a passage that is not there", name),
+                Some(None) => self.left_out.add("judgments on a passage that says nothing", name),
+                None => self.left_out.add("judgments on a passage that is not there", name),
             }
         }
         if text.trim().is_empty() {
-            self.leave_out("questions that say nothing", shown);
+            self.left_out.add("questions that say nothing", shown);
         } else if answers.is_empty() {
-            self.leave_out("questions that no passage answers", shown);
+            self.left_out.add("questions that no passage answers", shown);
         } else {
             let answer = |(passage, grade)| Answer { passage, grade };
             let answers = answers.into_iter().map(answer).collect();
@@ -234,21 +231,12 @@ impl Builder {
         }
     }
 
-    fn leave_out(&mut self, what: &'static str, example: &str) {
-        self.left_out.entry(what).or_insert_with(|| (0, example.to_owned())).0 += 1;
-    }
-
     fn finish(mut self, files: &Files) -> Result<QuestionSet, Fault> {
         if self.set.passages.is_empty() {
             let file = files.passages.as_ref().unwrap_or(&files.questions);
             return Err(file.fault("holds no passage"));
         }
-        let left_out = self.left_out.into_iter().map(|(what, (count, example))| LeftOut {
-            what: what.to_owned(),
-            count,
-            example,
-        });
-        self.set.left_out = left_out.collect();
+        self.set.left_out = self.left_out.told();
         if self.set.questions.is_empty() {
             let told: Vec<_> = self.set.left_out.iter().map(LeftOut::told).collect();
             let told = told.join("; ");
@@ -257,6 +245,22 @@ impl Builder {
                 .fault(format!("holds no question that a passage answers: {told}")));
         }
         Ok(self.set)
+    }
+}
+
+/// Counts what is left out: by what is wrong with it, how many, and the first.
+#[derive(Debug, Default)]
+struct Tally(BTreeMap<&'static str, (u64, String)>);
+
+impl Tally {
+    fn add(&mut self, what: &'static str, example: &str) {
+        self.0.entry(what).or_insert_with(|| (0, example.to_owned())).0 += 1;
+    }
+
+    fn told(self) -> Vec<LeftOut> {
+        let told =
+            |(what, (count, example)): (&str, _)| LeftOut { what: what.to_owned(), count, example };
+        self.0.into_iter().map(told).collect()
     }
 }
 

@@ -32,6 +32,12 @@ pub(crate) struct Stored {
     pub(crate) duplicate_of: Option<KnowledgeId>,
 }
 
+/// What `GET /api/calibration` tells, as far as one fits another.
+#[derive(Deserialize)]
+struct Features {
+    features: Vec<String>,
+}
+
 impl Embeddings {
     /// Returns how many records are still without.
     pub(crate) fn missing(&self) -> u64 {
@@ -61,5 +67,11 @@ impl Client {
     /// Returns how far the embeddings are, `None` from a hub that knows none.
     pub(crate) async fn find_embeddings(&self) -> Result<Option<Embeddings>, Error> {
         self.find(self.request(Method::GET, "api/embeddings")).await
+    }
+
+    /// Returns the signals by which the hub decides on relevance, `None` from a hub that does not tell.
+    pub(crate) async fn find_features(&self) -> Result<Option<Vec<String>>, Error> {
+        let found = self.find(self.request(Method::GET, "api/calibration")).await?;
+        Ok(found.map(|found: Features| found.features))
     }
 }

@@ -6,6 +6,7 @@ mod ask;
 mod commands;
 mod crash;
 mod crash_under_load;
+mod eval;
 mod fixtures;
 mod full_disk;
 mod import;

@@ -1,6 +1,6 @@
 //! Pairs of texts that say the same, or only seem to: tab-separated, in the layout of PAWS.
 
-use super::{Fault, File, LeftOut};
+use super::{Fault, File, LeftOut, Tally};
 
 /// The columns that are read; others may stand beside them.
 const COLUMNS: [&str; 3] = ["sentence1", "sentence2", "label"];
@@ -32,7 +32,7 @@ impl Pairs {
             return Err(file.fault_at(1, what));
         };
         let mut pairs = Vec::new();
-        let mut empty: Option<LeftOut> = None;
+        let mut left_out = Tally::default();
         for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let cells: Vec<_> = line.split('\t').map(str::trim).collect();
             if cells.len() != head.len() {
@@ -45,10 +45,12 @@ impl Pairs {
                 _ => return Err(file.fault_at(index + 1, "expected the label 0 or 1")),
             };
             let (first, second) = (cells[first].to_owned(), cells[second].to_owned());
+            let shown = format!("line {}", index + 1);
             if first.is_empty() || second.is_empty() {
-                let what = "pairs of which one text says nothing".to_owned();
-                let example = format!("line {}", index + 1);
-                empty.get_or_insert(LeftOut { what, count: 0, example }).count += 1;
+                left_out.add("pairs of which one text says nothing", &shown);
+            } else if first == second && !is_same {
+                // Whatever a hub does with them tells nothing of the hub.
+                left_out.add("pairs labeled as different whose texts are the same", &shown);
             } else {
                 pairs.push(Pair { first, second, is_same });
             }
@@ -56,6 +58,6 @@ impl Pairs {
         if pairs.is_empty() {
             return Err(file.fault("holds no pair"));
         }
-        Ok(Self { pairs, left_out: empty.into_iter().collect() })
+        Ok(Self { pairs, left_out: left_out.told() })
     }
 }

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use super::{Builder, Fault, File, Files};
 
 /// What a file should be, for messages.
-const EXPECTED: &str =
-    r#"{"data": [{"paragraphs": [{"context": …, "qas": [{"id": …, "question": …}]}]}]}"#;
+const EXPECTED: &str = r#"{"data": [{"title": …, "paragraphs": [{"context": …, "qas": [{"id": …, "question": …}]}]}]}"#;
 
 #[derive(Deserialize)]
 struct Document {
@@ -17,10 +16,12 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Article {
+    /// What its paragraphs speak of; the task of their records, as a knowledge record has one.
+    #[serde(default)]
+    title: String,
     paragraphs: Vec<Paragraph>,
 }
 
-/// A passage. Its article's title is no part of it: it would tell what other passages are not told.
 #[derive(Deserialize)]
 struct Paragraph {
     context: String,
@@ -54,12 +55,16 @@ impl fmt::Display for Id {
 }
 
 impl Document {
-    fn paragraphs(&self) -> impl Iterator<Item = &Paragraph> {
-        self.data.iter().flat_map(|article| &article.paragraphs)
+    /// Returns each paragraph with its article's title.
+    fn paragraphs<'a>(&'a self) -> impl Iterator<Item = (&'a str, &'a Paragraph)> {
+        let titled = |article: &'a Article| {
+            article.paragraphs.iter().map(|one| (article.title.as_str(), one))
+        };
+        self.data.iter().flat_map(titled)
     }
 
     fn questions(&self) -> impl Iterator<Item = &Asked> {
-        self.paragraphs().flat_map(|paragraph| &paragraph.qas)
+        self.paragraphs().flat_map(|(_, paragraph)| &paragraph.qas)
     }
 }
 
@@ -68,10 +73,12 @@ pub(super) fn read(files: &Files, builder: &mut Builder) -> Result<(), Fault> {
     let questions: Document = files.questions.json(EXPECTED)?;
     let passages =
         files.passages.as_ref().map(|file| file.json::<Document>(EXPECTED)).transpose()?;
-    for (index, paragraph) in passages.as_ref().unwrap_or(&questions).paragraphs().enumerate() {
+    for (index, (title, paragraph)) in
+        passages.as_ref().unwrap_or(&questions).paragraphs().enumerate()
+    {
         let shown = format!("passage {}", index + 1);
         let ids = paragraph.qas.iter().map(|asked| asked.id.to_string());
-        let passage = super::Passage::of_text(&paragraph.context);
+        let passage = super::Passage::titled(title, &paragraph.context);
         builder.add_passage(&shown, ids, passage).map_err(|id| {
             let file = files.passages.as_ref().unwrap_or(&files.questions);
             file.fault(format!("two passages have a question with the id {id}: expected one each"))
@@ -81,7 +88,7 @@ pub(super) fn read(files: &Files, builder: &mut Builder) -> Result<(), Fault> {
     for asked in questions.questions() {
         let id = asked.id.to_string();
         if asked.is_impossible {
-            builder.leave_out("questions marked as impossible", &id);
+            builder.left_out.add("questions marked as impossible", &id);
         } else if seen.insert(id.clone(), &asked.question).is_some() {
             let what = format!("two questions have the id {id}: expected one each");
             return Err(files.questions.fault(what));
