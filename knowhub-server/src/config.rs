@@ -121,3 +121,15 @@ impl Config {
         self.knowhub_tokens.is_some() || self.knowhub_tokens_file.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Config::command().debug_assert();
+    }
+}

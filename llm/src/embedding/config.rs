@@ -22,6 +22,8 @@ pub const DEFAULT_MODEL: &str = "text-embedding-3-small";
 ///
 /// An empty value counts as unset, and an endpoint goes before a folder.
 #[derive(Args, Clone, Debug, Default)]
+// Two groups of one name, that of the type, stop the start where both are flattened.
+#[group(skip)]
 #[command(next_help_heading = "Embedding model (optional)")]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, up to and without `/embeddings` [default: OpenAI once a key
