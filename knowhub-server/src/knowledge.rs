@@ -3,9 +3,11 @@
 //! All of this is pure; `store/knowledge.rs` keeps what comes out, and `editor.rs` brings a model in.
 
 mod evolution;
+mod merge;
 mod patch;
 mod refusal;
 mod relations;
+mod text_hash;
 mod verdicts;
 mod verify;
 
@@ -15,9 +17,11 @@ use protocol::{
 };
 
 pub(crate) use evolution::{NotEvolved, prompt, usable};
+pub(crate) use merge::{Merging, let_in, merge, submitter, unmerge};
 pub(crate) use patch::patch;
 pub(crate) use refusal::{Refusal, item_result};
 pub(crate) use relations::{forget, is_mutual, part, relate};
+pub(crate) use text_hash::{TextHash, text_hash};
 pub(crate) use verdicts::{Author, take_feedback, take_verdict};
 pub(crate) use verify::verify;
 
@@ -26,11 +30,12 @@ use crate::access::Stamp;
 /// For whom knowledge holds when its report does not say.
 const DEFAULT_SCOPE: &str = "org:cybertogether";
 
-/// Returns the record of a report; it is approved at once, and searchable.
+/// Returns the record of a report, at its first status.
 pub(crate) fn new_record(
     report: NewKnowledge,
     stamp: Stamp,
     id: KnowledgeId,
+    status: KnowledgeStatus,
     now: Timestamp,
 ) -> Knowledge {
     let agent = &report.source.agent_id;
@@ -53,7 +58,7 @@ pub(crate) fn new_record(
             ..report.source
         },
         eval: Eval::default(),
-        status: KnowledgeStatus::Approved,
+        status,
         verified_by: String::new(),
         relationships: Vec::new(),
         message_id: report.message_id,
@@ -79,7 +84,8 @@ mod tests {
             ..NewKnowledge::default()
         };
         let now = Timestamp::from_millis(0);
-        let record = new_record(report, Stamp::default(), KnowledgeId::new(now, 0), now);
+        let id = KnowledgeId::new(now, 0);
+        let record = new_record(report, Stamp::default(), id, KnowledgeStatus::Approved, now);
         assert_eq!(record.owner, expected.0);
         assert_eq!(record.scopes, expected.1);
     }

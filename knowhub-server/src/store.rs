@@ -9,6 +9,8 @@
 //! | `resources` | one row a resource or content node | with a new `seq` whenever it changes |
 //! | `versions` | what a record said before | together with the change that replaced it |
 //! | `tombstones` | what was deleted, by whom and why | together with the deletion, with a `seq` of its own |
+//! | `merges` | which record was turned down for the sake of which other | together with both records |
+//! | `pipeline` | how far the processing of a record is, beside its status | with each step |
 //! | `evaluations` | verdicts on knowledge, each once | together with the counters of its record |
 //! | `feedback` | what users said a record should say | when a model worked it in |
 //! | `demand` | what was asked for and not found | some time after the miss |
@@ -44,7 +46,9 @@ mod import;
 mod integrity;
 mod knowledge;
 mod left_out;
+mod merges;
 pub(crate) mod original;
+mod pipeline;
 mod reader;
 mod readers;
 mod resource_names;

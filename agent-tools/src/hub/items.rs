@@ -21,14 +21,18 @@ impl Client {
                 return Ok(ItemOutcome::refused("secure_body", NO_SECRETS));
             }
             ItemKind::Resource => {
-                self.save_resource(item, None, key).await.map(|stored| stored.id.to_string())
+                let stored = self.save_resource(item, None, key).await;
+                stored.map(|stored| ItemOutcome::Accepted { id: stored.id.to_string() })
             }
             ItemKind::Knowledge => {
-                self.add_knowledge(item, key).await.map(|created| created.id.to_string())
+                self.add_knowledge(item, key).await.map(|created| match created.duplicate_of {
+                    Some(of) => ItemOutcome::Duplicate { of: of.to_string() },
+                    None => ItemOutcome::Accepted { id: created.id.to_string() },
+                })
             }
         };
         match stored {
-            Ok(id) => Ok(ItemOutcome::Accepted { id }),
+            Ok(outcome) => Ok(outcome),
             Err(err) if err.is_about_request() => Ok(rejected(&err)),
             Err(err) => Err(err),
         }

@@ -79,6 +79,26 @@ impl<T: WriteBody + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<
     }
 }
 
+/// A JSON body that may be left out, which then says nothing.
+pub(super) struct JsonBodyIfAny<T>(pub(super) T);
+
+impl<T, S> FromRequest<S> for JsonBodyIfAny<T>
+where
+    T: WriteBody + Default + Send + 'static,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let is_left_out = axum::body::HttpBody::is_end_stream(request.body())
+            && !request.headers().contains_key(header::CONTENT_TYPE);
+        if is_left_out {
+            return Ok(Self(T::default()));
+        }
+        JsonBody::from_request(request, state).await.map(|JsonBody(body)| Self(body))
+    }
+}
+
 /// Refuses what looks like a secret, unless the request says that it is none.
 pub(super) fn refuse_secret(found: Option<LikelySecret>, headers: &HeaderMap) -> Result<(), Error> {
     let is_allowed = allows_likely_secret(headers).map_err(Error::Invalid)?;

@@ -4,6 +4,7 @@ pub(super) mod batch;
 pub(super) mod change;
 pub(super) mod history;
 pub(super) mod list;
+pub(super) mod merge;
 
 use axum::{
     Json,
@@ -15,7 +16,7 @@ use protocol::{
     ContactId, KnowledgeId, Timestamp,
     hub::{
         DEFAULT_MIN_SCORE, DEFAULT_TOP_K, DemandKind, FieldFault, Knowledge, KnowledgeCreated,
-        KnowledgeSearch, MAX_TOP_K, NewKnowledge, TagFilter,
+        KnowledgeSearch, KnowledgeStatus, MAX_TOP_K, NewKnowledge, TagFilter,
     },
 };
 use serde::Serialize;
@@ -36,7 +37,7 @@ use crate::{
     store::Written,
 };
 
-/// Stores a knowledge record.
+/// Stores a knowledge record; one that says what another says already is `rejected` for the sake of that.
 #[utoipa::path(
     post, path = "/api/knowledge", tag = "knowledge", request_body = NewKnowledge,
     responses((status = 201, body = KnowledgeCreated), ReadErrors, BodyErrors)
@@ -51,9 +52,11 @@ pub(super) async fn create_knowledge(
     let stamp = by.stamp(report.on_behalf_of.as_ref())?;
     let now = Timestamp::now();
     let draw = move || KnowledgeId::new(now, rand::random());
-    let record = new_record(report, stamp, draw(), now);
+    let record = new_record(report, stamp, draw(), KnowledgeStatus::Approved, now);
     let written = handles.store.insert_knowledge(record, draw, request).await?;
-    tracing::info!(knowledge.id = %written.answer.id, replayed = written.replayed, "knowledge stored");
+    let KnowledgeCreated { id, status, .. } = &written.answer;
+    let (status, replayed) = (status.as_str(), written.replayed);
+    tracing::info!(knowledge.id = %id, status, replayed, "knowledge stored");
     Ok(Created(written))
 }
 

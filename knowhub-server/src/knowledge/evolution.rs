@@ -104,7 +104,10 @@ fn unusable(
 #[cfg(test)]
 mod tests {
     use llm::Usage;
-    use protocol::{KnowledgeId, Timestamp, hub::NewKnowledge};
+    use protocol::{
+        KnowledgeId, Timestamp,
+        hub::{KnowledgeStatus, NewKnowledge},
+    };
 
     use super::*;
     use crate::{access::Stamp, knowledge::new_record};
@@ -115,7 +118,8 @@ mod tests {
                 task: "提取表格".into(), content: content.into(), ..Default::default()
             };
         let now = Timestamp::from_millis(0);
-        new_record(report, Stamp::default(), KnowledgeId::new(now, 0), now)
+        let id = KnowledgeId::new(now, 0);
+        new_record(report, Stamp::default(), id, KnowledgeStatus::Approved, now)
     }
 
     fn reply(content: &str, finish_reason: FinishReason) -> ChatReply {

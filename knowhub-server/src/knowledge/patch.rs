@@ -23,7 +23,10 @@ fn set<T>(field: &mut T, value: Option<T>) {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{KnowledgeId, Timestamp, hub::NewKnowledge};
+    use protocol::{
+        KnowledgeId, Timestamp,
+        hub::{KnowledgeStatus, NewKnowledge},
+    };
 
     use super::*;
     use crate::{access::Stamp, knowledge::new_record};
@@ -39,7 +42,13 @@ mod tests {
             ..NewKnowledge::default()
         };
         let now = Timestamp::from_millis(0);
-        let before = new_record(report, Stamp::default(), KnowledgeId::new(now, 0), now);
+        let before = new_record(
+            report,
+            Stamp::default(),
+            KnowledgeId::new(now, 0),
+            KnowledgeStatus::Approved,
+            now,
+        );
         let mut record = before.clone();
         patch(&mut record, KnowledgePatch::default());
         assert_eq!(record, before);

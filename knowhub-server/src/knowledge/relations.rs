@@ -102,14 +102,18 @@ fn remove(record: &mut Knowledge, kind: &str, target: &KnowledgeId) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use protocol::{Timestamp, hub::NewKnowledge};
+    use protocol::{
+        Timestamp,
+        hub::{KnowledgeStatus, NewKnowledge},
+    };
 
     use super::*;
     use crate::{access::Stamp, knowledge::new_record};
 
     fn record(number: u16) -> Knowledge {
         let now = Timestamp::from_millis(0);
-        new_record(NewKnowledge::default(), Stamp::default(), KnowledgeId::new(now, number), now)
+        let id = KnowledgeId::new(now, number);
+        new_record(NewKnowledge::default(), Stamp::default(), id, KnowledgeStatus::Approved, now)
     }
 
     #[test]

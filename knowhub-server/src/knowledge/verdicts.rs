@@ -56,6 +56,13 @@ pub(crate) fn take_verdict(eval: &mut Eval, verdict: EvalStatus, case: &Case, au
     eval.confidence = confidence(eval.helpful, eval.harmful);
 }
 
+/// Takes back a helpful case, whether or not the history still has it.
+pub(super) fn take_back_helpful(eval: &mut Eval, is_it: impl Fn(&Value) -> bool) {
+    eval.helpful = eval.helpful.saturating_sub(1);
+    eval.helpful_history.retain(|told| !is_it(&told["case"]));
+    eval.confidence = confidence(eval.helpful, eval.harmful);
+}
+
 fn remember(history: &mut Vec<Value>, case: Value) {
     history.push(case);
     let surplus = history.len().saturating_sub(MAX_HISTORY);

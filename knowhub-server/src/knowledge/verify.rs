@@ -64,8 +64,7 @@ mod tests {
         ] {
             let now = Timestamp::from_millis(0);
             let id = KnowledgeId::new(now, 0);
-            let mut record = new_record(NewKnowledge::default(), Stamp::default(), id, now);
-            record.status = from;
+            let mut record = new_record(NewKnowledge::default(), Stamp::default(), id, from, now);
             let decided = verify(&mut record, action, "ann");
             assert_eq!(decided.is_ok(), to.is_some(), "{action:?} {from:?}");
             assert_eq!(record.status, to.unwrap_or(from), "{action:?} {from:?}");

@@ -205,7 +205,7 @@ mod tests {
     /// Every table and its columns; what an export leaves out is marked with `-`.
     ///
     /// Whoever adds a column decides here whether it is truth, and exports it where it is.
-    const COLUMNS: [(&str, &str); 11] = [
+    const COLUMNS: [(&str, &str); 13] = [
         ("demand", "kind wanted count first_at last_at"),
         (
             "evaluations",
@@ -222,7 +222,17 @@ mod tests {
         (
             "knowledge",
             "-row -seq id task content types tags scopes owner resource_ids source eval status \
-             relationships message_id created_at updated_at version verified_by",
+             relationships message_id created_at updated_at version verified_by -text_hash",
+        ),
+        (
+            "merges",
+            "-id -kind -record -target -reason -actor -submitter -counted_helpful -at -undone_at \
+             -undone_by -undone_reason",
+        ),
+        (
+            "pipeline",
+            "-row -attempts -not_before -lease_owner -lease_until -last_error -last_reply -judged \
+             -queued_at -updated_at",
         ),
         ("resource_names", "-name -experience_count -score_sum -score_count -url"),
         (

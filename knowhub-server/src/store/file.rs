@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use service::file_lock::FileLock;
 
-use super::{Identity, OpenError, change, integrity};
+use super::{Identity, OpenError, change, integrity, knowledge};
 
 /// Embedded, numbered from 1, append-only: a migration that was released is never edited.
 const MIGRATIONS: &[&str] = &[
@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_whole_hub.sql"),
     include_str!("../../migrations/0003_answers_by_path.sql"),
     include_str!("../../migrations/0004_erasures.sql"),
+    include_str!("../../migrations/0006_pipeline.sql"),
 ];
 
 /// Marks the file as a KnowHub store; the letters `KnHb`.
@@ -72,6 +73,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, OpenError> {
     integrity::check_pages(&db, &path)?;
     configure(&db).map_err(refused)?;
     migrate(&mut db).map_err(refused)?;
+    knowledge::update_missing_hashes(&mut db).map_err(refused)?;
     let identity = change::identity(&db).map_err(refused)?;
     Ok(Opened { db, lock, path, identity })
 }

@@ -5,7 +5,9 @@ mod delete;
 pub(super) mod evaluations;
 pub(super) mod feedback;
 mod list;
+mod merge;
 mod relations;
+mod text;
 
 use std::rc::Rc;
 
@@ -22,10 +24,13 @@ use super::{
     idempotency,
     left_out::{self, LeftOut},
 };
+use crate::knowledge::{TextHash, text_hash};
 
 pub(crate) use change::Edited;
 pub(crate) use feedback::{Judged, OpenFeedback};
 pub(crate) use list::KnowledgeFilter;
+use merge::merge_into_twin;
+pub(super) use text::update_missing_hashes;
 
 /// How often an id is drawn again when it is taken, by a deleted record too; a burst of more than some 60,000 records within a second loses.
 const MAX_DRAWS: usize = 256;
@@ -50,18 +55,22 @@ impl Store {
     /// Stores a record, unless the same request was answered before.
     ///
     /// When its id is taken, `draw` gives another.
+    /// One that says what another says already, in the same words, is stored as rejected, and the answer names the other.
     pub(crate) async fn insert_knowledge(
         &self,
         mut record: Knowledge,
         draw: impl Fn() -> KnowledgeId + Send + 'static,
         request: Option<IdempotentRequest>,
     ) -> Result<Written<KnowledgeCreated>, Error> {
+        let hash = text_hash(&record.task, &record.content);
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), record.created_at, || {
                 record.id = free_id(db, record.id.clone(), draw)?;
+                let duplicate_of = merge_into_twin(db, changes, &mut record, &hash)?;
                 let seq = next_seq(db)?;
-                let row = insert(db, seq, FIRST_VERSION, &record)?;
-                let created = KnowledgeCreated { id: record.id.clone(), status: record.status };
+                let row = insert(db, seq, FIRST_VERSION, &record, &hash)?;
+                let created =
+                    KnowledgeCreated { id: record.id.clone(), status: record.status, duplicate_of };
                 changes.push(Change::Knowledge(Box::new(KnowledgeRow {
                     row,
                     seq,
@@ -139,15 +148,16 @@ pub(super) fn insert(
     seq: i64,
     version: i64,
     record: &Knowledge,
+    hash: &TextHash,
 ) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO knowledge (row, seq, version, id, task, content, types, tags, scopes, owner,
              resource_ids, source, eval, status, verified_by, relationships, message_id,
-             created_at, updated_at)
+             created_at, updated_at, text_hash)
          VALUES ((SELECT row FROM tombstones WHERE kind = 'knowledge' AND id = :id AND row > 0),
              :seq, :version, :id, :task, :content, :types, :tags, :scopes, :owner, :resource_ids,
              :source, :eval, :status, :verified_by, :relationships, :message_id, :created_at,
-             :updated_at)",
+             :updated_at, :text_hash)",
     )?
     .execute(named_params! {
         ":seq": seq,
@@ -168,6 +178,7 @@ pub(super) fn insert(
         ":message_id": record.message_id,
         ":created_at": record.created_at.as_millis(),
         ":updated_at": record.updated_at.as_millis(),
+        ":text_hash": hash,
     })?;
     Ok(db.last_insert_rowid())
 }
@@ -200,7 +211,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::hub::{KnowledgeFeedback, NewKnowledge};
+    use protocol::hub::{KnowledgeFeedback, KnowledgeStatus, NewKnowledge};
 
     use super::*;
     use crate::{
@@ -217,7 +228,10 @@ mod tests {
         let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
         let now = Timestamp::from_millis(0);
         let id = move |number| KnowledgeId::new(now, number);
-        let record = || new_record(NewKnowledge::default(), Stamp::default(), id(1), now);
+        let record = || {
+            let (stamp, status) = (Stamp::default(), KnowledgeStatus::Approved);
+            new_record(NewKnowledge::default(), stamp, id(1), status, now)
+        };
         let deletion = || Deletion { by: "me".into(), reason: String::new(), at: now };
         for (number, erase) in [(1, false), (2, true), (3, false)] {
             let made = store.insert_knowledge(record(), move || id(number), None).await.unwrap();
@@ -235,7 +249,8 @@ mod tests {
         let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
         let now = Timestamp::from_millis(0);
         let id = KnowledgeId::new(now, 1);
-        let record = new_record(NewKnowledge::default(), Stamp::default(), id.clone(), now);
+        let (stamp, status) = (Stamp::default(), KnowledgeStatus::Approved);
+        let record = new_record(NewKnowledge::default(), stamp, id.clone(), status, now);
         store.insert_knowledge(record, || unreachable!("the id is free"), None).await.unwrap();
         for (text, at) in [("a", 0), ("a", 0), ("b", 0), ("a", 1)] {
             let author = Author { name: "me".into(), now: Timestamp::from_millis(at) };

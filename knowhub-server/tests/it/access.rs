@@ -420,7 +420,8 @@ async fn a_likely_secret_is_refused_before_anything_is_stored() {
         ("/api/knowledge", "source.agent_id", json!({ "source": { "agent_id": secret } })),
         ("/api/knowledge", "resource_ids[0]", json!({ "resource_ids": [secret] })),
     ] {
-        let mut body = json!({ "name": "gh", "task": "部署服务", "content": "见内容" });
+        let content = format!("见 {field}");
+        let mut body = json!({ "name": "gh", "task": "部署服务", "content": content });
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         let answer = hub.post(path, &body).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{field}");

@@ -45,6 +45,7 @@ async fn every_call_that_changes_a_record_compares_its_version() {
         (Method::PATCH, knowledge.clone(), Some(json!({ "content": "y" }))),
         (Method::DELETE, knowledge.clone(), None),
         (Method::POST, format!("{knowledge}/verify"), Some(json!({ "action": "reject" }))),
+        (Method::POST, format!("{knowledge}/undo_merge"), None),
         (Method::POST, format!("{knowledge}/relationships"), Some(related)),
         (Method::DELETE, format!("{knowledge}/relationships?type=conflict&target={other}"), None),
         (Method::POST, "/api/resource".to_owned(), Some(node.clone())),

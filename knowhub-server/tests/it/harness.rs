@@ -1,5 +1,6 @@
 //! A hub over a temporary folder, and requests into its router.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt::Write, path::PathBuf, time::Duration};
 
 use axum::{
@@ -22,6 +23,8 @@ pub(crate) struct TestHub {
     folder: TempDir,
     hub: Hub,
     router: Router,
+    /// How many records were stored that say nothing of their own.
+    plain: AtomicUsize,
 }
 
 /// What the hub answered.
@@ -54,7 +57,7 @@ impl TestHub {
     pub(crate) async fn start_with(folder: TempDir, config: &Config) -> Self {
         let hub = Hub::open(config).unwrap();
         let router = hub.router();
-        let started = Self { folder, hub, router };
+        let started = Self { folder, hub, router, plain: AtomicUsize::new(0) };
         until(async || started.get("/readyz").await.status == StatusCode::OK).await;
         started
     }
@@ -137,9 +140,14 @@ impl TestHub {
         answer.body["id"].as_i64().unwrap()
     }
 
-    /// Stores a record and returns its id.
+    /// Stores a record and returns its id; no two say the same unless the test makes them.
     pub(crate) async fn add_knowledge(&self, report: Value) -> String {
-        let mut body = json!({ "task": "提取表格", "content": "用 find_tables" });
+        let earlier = self.plain.fetch_add(1, Ordering::Relaxed);
+        let content = match earlier {
+            0 => "用 find_tables".to_owned(),
+            _ => format!("用 find_tables，{earlier}"),
+        };
+        let mut body = json!({ "task": "提取表格", "content": content });
         merge(&mut body, report);
         let answer = self.post("/api/knowledge", &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");

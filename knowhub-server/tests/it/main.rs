@@ -20,6 +20,7 @@ mod knowledge_batches;
 mod knowledge_changes;
 mod knowledge_list;
 mod listener;
+mod merges;
 mod metrics;
 mod openapi;
 mod original;

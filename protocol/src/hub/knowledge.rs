@@ -2,6 +2,7 @@
 
 mod batch;
 mod change;
+mod merge;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,7 @@ pub use change::{
     MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, NewRelationship, Verified, Verify,
     VerifyAction,
 };
+pub use merge::{Merge, MergeKind, MergeUndone, Processing, UndoMerge};
 
 /// Body of `POST /api/knowledge`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -186,6 +188,9 @@ pub struct KnowledgeCreated {
     pub id: KnowledgeId,
     /// How far its processing is.
     pub status: KnowledgeStatus,
+    /// The record that says this already, for whose sake this one is `rejected`; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<KnowledgeId>,
 }
 
 /// How far a record's processing is; only `approved` and `checked` are found by search.

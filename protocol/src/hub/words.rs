@@ -42,7 +42,8 @@ mod tests {
     use serde_json::json;
 
     use crate::hub::{
-        ContentType, DemandKind, ErrorCode, EvalStatus, FieldFault, KnowledgeStatus, Role,
+        ContentType, DemandKind, ErrorCode, EvalStatus, FieldFault, KnowledgeStatus, MergeKind,
+        Role,
     };
 
     #[track_caller]
@@ -67,6 +68,7 @@ mod tests {
         check(DemandKind::ALL, DemandKind::as_str, "kind");
         check(EvalStatus::ALL, EvalStatus::as_str, "eval_status");
         check(KnowledgeStatus::ALL, KnowledgeStatus::as_str, "status");
+        check(MergeKind::ALL, MergeKind::as_str, "kind");
         check(Role::ALL, Role::as_str, "role");
         // The last one, of which this version knows nothing, is never written.
         let (_, known) = ErrorCode::ALL.split_last().unwrap();

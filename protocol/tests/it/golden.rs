@@ -49,7 +49,7 @@ const CLIENT_FRAMES: [&str; 9] =
     ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
 const SERVER_FRAMES: [&str; 8] =
     ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
-const BODIES: [&str; 38] = [
+const BODIES: [&str; 40] = [
     "batch-results",
     "batch-update",
     "batch-verify",
@@ -62,11 +62,13 @@ const BODIES: [&str; 38] = [
     "feedback-list",
     "knowledge",
     "knowledge-created",
+    "knowledge-created-duplicate",
     "knowledge-deleted",
     "knowledge-feedback",
     "knowledge-patch",
     "knowledge-search",
     "knowledge-updated",
+    "merge-undone",
     "new-content",
     "new-evaluations",
     "new-experience",
@@ -133,6 +135,7 @@ fn bodies() {
     check_body::<hub::ExperienceSearch>("body/experience-search.json");
     check_body::<hub::Experience>("body/experience.json");
     check_body::<hub::Page<hub::Feedback>>("body/feedback-list.json");
+    check_body::<hub::KnowledgeCreated>("body/knowledge-created-duplicate.json");
     check_body::<hub::KnowledgeCreated>("body/knowledge-created.json");
     check_body::<hub::KnowledgeDeleted>("body/knowledge-deleted.json");
     check_body::<hub::KnowledgeFeedback>("body/knowledge-feedback.json");
@@ -140,6 +143,7 @@ fn bodies() {
     check_body::<hub::KnowledgeSearch>("body/knowledge-search.json");
     check_body::<hub::KnowledgeUpdated>("body/knowledge-updated.json");
     check_body::<hub::Knowledge>("body/knowledge.json");
+    check_body::<hub::MergeUndone>("body/merge-undone.json");
     check_body::<hub::NewContent>("body/new-content.json");
     check_body::<hub::NewEvaluations>("body/new-evaluations.json");
     check_body::<hub::NewExperience>("body/new-experience.json");

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::{DELETED, Fate, MAX_KEPT_NUMBER, beside, find};
 use crate::{
     access::Stamp,
+    knowledge::text_hash,
     resource,
     store::{
         self, Change, Error, KnowledgeRow,
@@ -152,7 +153,8 @@ pub(super) fn import_knowledge(
     }
     let version = version.max(first_free(db, kind, id)?);
     let seq = next_seq(db)?;
-    let row = knowledge::insert(db, seq, version, &record)?;
+    let hash = text_hash(&record.task, &record.content);
+    let row = knowledge::insert(db, seq, version, &record, &hash)?;
     changes.push(Change::Knowledge(Box::new(KnowledgeRow { row, seq, version, record })));
     Ok(Fate::Imported(None))
 }

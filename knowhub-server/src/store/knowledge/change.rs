@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KnowledgeRow, read};
 use crate::{
-    knowledge::{Author, Refusal, item_result},
+    knowledge::{Author, Refusal, TextHash, item_result, text_hash},
     store::{
         Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
         columns::json, idempotency, left_out::is_unreadable, versions::keep_version,
@@ -162,10 +162,13 @@ pub(super) fn write(
     if record != judged {
         keep(db, &before, author)?;
     }
+    let is_same_text =
+        (&record.task, &record.content) == (&before.record.task, &before.record.content);
+    let hash = (!is_same_text).then(|| text_hash(&record.task, &record.content));
     record.updated_at = author.now;
     let row =
         KnowledgeRow { row: before.row, seq: next_seq(db)?, version: before.version + 1, record };
-    overwrite(db, &row)?;
+    overwrite(db, &row, hash.as_ref())?;
     changes.push(Change::Knowledge(Box::new(row.clone())));
     Ok(row)
 }
@@ -183,13 +186,15 @@ pub(super) fn keep(db: &Connection, row: &KnowledgeRow, author: &Author) -> rusq
     )
 }
 
-fn overwrite(db: &Connection, row: &KnowledgeRow) -> rusqlite::Result<()> {
+/// Writes the row; its `hash` only where the text changed.
+fn overwrite(db: &Connection, row: &KnowledgeRow, hash: Option<&TextHash>) -> rusqlite::Result<()> {
     let record = &row.record;
     db.prepare_cached(
         "UPDATE knowledge SET seq = :seq, version = :version, task = :task, content = :content,
              types = :types, tags = :tags, scopes = :scopes, owner = :owner,
              resource_ids = :resource_ids, eval = :eval, status = :status,
-             verified_by = :verified_by, relationships = :relationships, updated_at = :updated_at
+             verified_by = :verified_by, relationships = :relationships, updated_at = :updated_at,
+             text_hash = coalesce(:text_hash, text_hash)
          WHERE row = :row",
     )?
     .execute(named_params! {
@@ -208,6 +213,7 @@ fn overwrite(db: &Connection, row: &KnowledgeRow) -> rusqlite::Result<()> {
         ":verified_by": record.verified_by,
         ":relationships": json(&record.relationships),
         ":updated_at": record.updated_at.as_millis(),
+        ":text_hash": hash,
     })?;
     Ok(())
 }

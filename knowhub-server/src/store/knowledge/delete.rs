@@ -16,7 +16,7 @@ use crate::{
     knowledge::{Author, Refusal, forget},
     store::{
         Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
-        idempotency,
+        idempotency, merges,
         tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
         unreadable::{delete_unread, find_unread},
         versions,
@@ -137,6 +137,7 @@ fn erase_all(db: &Connection, id: &KnowledgeId) -> Result<(), Error> {
     ] {
         db.prepare_cached(statement)?.execute([id.as_str()])?;
     }
+    merges::erase(db, id)?;
     // Answers that are kept for whoever repeats a write of this record hold the record; others hold its id at most.
     Ok(idempotency::delete_answers_at(db, &format!("/api/knowledge/{id}"))?)
 }
