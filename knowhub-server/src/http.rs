@@ -34,7 +34,7 @@ use prometheus_client::registry::Registry;
 
 use crate::{
     access::Gate, editor::Editor, import::Importer, lookups::Lookups, metrics::Metrics,
-    search::Search, store::Store, vault::Vault,
+    pipeline::Pipeline, search::Search, store::Store, vault::Vault,
 };
 
 /// What the handlers work with; clones share it, and every request makes some.
@@ -51,6 +51,8 @@ pub(crate) struct Parts {
     pub(crate) lookups: Lookups,
     /// Works feedback into knowledge.
     pub(crate) editor: Editor,
+    /// Takes reports through their stages.
+    pub(crate) pipeline: Pipeline,
     /// Brings imports into the store.
     pub(crate) importer: Importer,
     /// What is counted.

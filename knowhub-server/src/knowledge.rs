@@ -3,6 +3,7 @@
 //! All of this is pure; `store/knowledge.rs` keeps what comes out, and `editor.rs` brings a model in.
 
 mod evolution;
+mod flags;
 mod merge;
 mod patch;
 mod refusal;
@@ -17,6 +18,7 @@ use protocol::{
 };
 
 pub(crate) use evolution::{NotEvolved, prompt, usable};
+pub(crate) use flags::is_flagged;
 pub(crate) use merge::{Merging, let_in, merge, submitter, unmerge};
 pub(crate) use patch::patch;
 pub(crate) use refusal::{Refusal, item_result};
@@ -26,6 +28,11 @@ pub(crate) use verdicts::{Author, take_feedback, take_verdict};
 pub(crate) use verify::verify;
 
 use crate::access::Stamp;
+
+/// Tells whether searches find a record.
+pub(crate) fn is_searchable(record: &Knowledge) -> bool {
+    matches!(record.status, KnowledgeStatus::Approved | KnowledgeStatus::Checked)
+}
 
 /// For whom knowledge holds when its report does not say.
 const DEFAULT_SCOPE: &str = "org:cybertogether";

@@ -17,6 +17,7 @@
 //! - `export`, `import`: everything out of the store, and back into one.
 //! - `editor`: working feedback into knowledge, with a model where there is one.
 //! - `model`: the language model.
+//! - `pipeline`: processing what was reported, with a model where there is one.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
 //! - `index`: the lexical index, derived from the rows.
@@ -39,6 +40,7 @@ mod knowledge;
 mod lookups;
 mod metrics;
 mod model;
+mod pipeline;
 mod reseal;
 mod resource;
 mod search;
@@ -71,6 +73,7 @@ use import::Importer;
 use lookups::Lookups;
 use metrics::Metrics;
 use model::Model;
+use pipeline::Pipeline;
 use protocol::Timestamp;
 use search::{RecentRows, Search};
 use store::Store;
@@ -184,6 +187,8 @@ impl Hub {
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = metrics.registry(Timestamp::now());
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
+        let pipeline = Pipeline::new(store.clone(), search.clone(), model.clone(), metrics.clone());
+        pipeline.follow(&tasks, &stop);
         let editor = Editor::new(store.clone(), model);
         let handles = http::Handles::from(http::Parts {
             store,
@@ -192,6 +197,7 @@ impl Hub {
             vault,
             lookups,
             editor,
+            pipeline,
             importer,
             metrics,
             registry,

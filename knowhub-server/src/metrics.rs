@@ -13,7 +13,7 @@ use prometheus_client::{
 use protocol::{Timestamp, hub::ErrorCode};
 use service::metrics::{RequestMetrics, register_process};
 
-use labels::{Called, Code, Kind, Searched, Tokens};
+use labels::{Called, Code, Kind, Searched, Stepped, Tokens};
 
 /// Upper bounds of the classes of commit durations, in seconds.
 const COMMIT_DURATIONS: [f64; 11] =
@@ -35,6 +35,9 @@ pub(crate) struct Metrics {
     model_calls: Family<Called, Counter>,
     model_tokens: Family<Tokens, Counter>,
     model_cost: Counter<f64>,
+    steps: Family<Stepped, Counter>,
+    records_waiting: Family<Kind, Gauge>,
+    longest_wait: Gauge,
     demand_dropped: Counter,
     rows: Family<Kind, Gauge>,
     load: LoadMetrics,
@@ -139,6 +142,21 @@ impl Metrics {
         self.model_cost.inc_by(cost.unwrap_or_default());
     }
 
+    /// Counts a step in the processing of a record; both are of a few words.
+    pub(crate) fn stepped(&self, stage: &'static str, outcome: &'static str) {
+        self.steps.get_or_create(&Stepped { stage, outcome }).inc();
+    }
+
+    /// Notes how many records wait in a status of the processing.
+    pub(crate) fn records_waiting(&self, status: &'static str, count: i64) {
+        self.records_waiting.get_or_create(&Kind { kind: status }).set(count);
+    }
+
+    /// Notes how long the record that waits longest has waited.
+    pub(crate) fn longest_wait(&self, wait: Duration) {
+        self.longest_wait.set(wait.as_secs().cast_signed());
+    }
+
     /// Counts a miss that could not be remembered.
     pub(crate) fn demand_dropped(&self) {
         self.demand_dropped.inc();
@@ -202,9 +220,25 @@ impl Metrics {
             self.demand_dropped.clone(),
         );
         self.register_models(hub);
+        self.register_pipeline(hub);
         self.commits.register(hub);
         self.load.register(hub);
         registry
+    }
+
+    fn register_pipeline(&self, hub: &mut Registry) {
+        hub.register("pipeline_steps", "Steps in the processing of records", self.steps.clone());
+        hub.register(
+            "pipeline_records_waiting",
+            "Records that are not processed yet, by status",
+            self.records_waiting.clone(),
+        );
+        hub.register_with_unit(
+            "pipeline_longest_wait",
+            "How long the record that waits longest has waited",
+            Unit::Seconds,
+            self.longest_wait.clone(),
+        );
     }
 
     fn register_models(&self, hub: &mut Registry) {
@@ -275,6 +309,8 @@ mod tests {
         metrics.searched("experience_search", 1, 0);
         metrics.refused(ErrorCode::NotFound);
         metrics.model_called("evolve", Some(Usage::default()));
+        metrics.stepped("dedup", "passed");
+        metrics.records_waiting("pending", 1);
         metrics.rows("experiences", 1);
         metrics.index("experiences", IndexLoad { changes_in_memory: 0, is_current: true });
         metrics

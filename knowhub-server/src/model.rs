@@ -43,6 +43,11 @@ impl Model {
         Self { chat, places: Arc::new(Semaphore::new(CALLS_AT_ONCE)), metrics }
     }
 
+    /// Returns the model's name.
+    pub(crate) fn name(&self) -> &str {
+        self.chat.name()
+    }
+
     /// Completes a chat until `deadline`; `purpose` is one of a few words, under which the call is counted.
     pub(crate) async fn complete(
         &self,

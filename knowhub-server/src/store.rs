@@ -48,7 +48,6 @@ mod knowledge;
 mod left_out;
 mod merges;
 pub(crate) mod original;
-mod pipeline;
 mod reader;
 mod readers;
 mod resource_names;
@@ -56,6 +55,7 @@ mod resources;
 mod row_counts;
 mod sealed;
 mod tombstones;
+mod tools;
 mod unreadable;
 mod versions;
 mod writer;
@@ -75,7 +75,9 @@ pub(crate) use export::Snapshot;
 pub(crate) use file::beside;
 pub(crate) use idempotency::{IdempotentRequest, Written};
 pub(crate) use import::{Fate, Importing};
-pub(crate) use knowledge::{Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback};
+pub(crate) use knowledge::{
+    Claim, Edited, Judged, KnowledgeFilter, KnowledgeRow, OpenFeedback, Step, StepNote,
+};
 pub(crate) use left_out::LeftOutRow;
 pub(crate) use reader::Reader;
 pub(crate) use resources::{Node, Reading, Resource, ResourceDeletion, ResourceFilter};

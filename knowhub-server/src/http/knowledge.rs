@@ -52,9 +52,12 @@ pub(super) async fn create_knowledge(
     let stamp = by.stamp(report.on_behalf_of.as_ref())?;
     let now = Timestamp::now();
     let draw = move || KnowledgeId::new(now, rand::random());
-    let record = new_record(report, stamp, draw(), KnowledgeStatus::Approved, now);
+    let record = new_record(report, stamp, draw(), handles.pipeline.first_status(), now);
     let written = handles.store.insert_knowledge(record, draw, request).await?;
     let KnowledgeCreated { id, status, .. } = &written.answer;
+    if *status == KnowledgeStatus::Pending {
+        handles.pipeline.reported();
+    }
     let (status, replayed) = (status.as_str(), written.replayed);
     tracing::info!(knowledge.id = %id, status, replayed, "knowledge stored");
     Ok(Created(written))

@@ -29,6 +29,13 @@ impl Code {
     }
 }
 
+/// A stage of the processing of a record, and how a step of it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Stepped {
+    pub(super) stage: &'static str,
+    pub(super) outcome: &'static str,
+}
+
 /// What the language model was called for, and how that went.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Called {

@@ -6,6 +6,7 @@ pub(super) mod evaluations;
 pub(super) mod feedback;
 mod list;
 mod merge;
+mod pipeline;
 mod relations;
 mod text;
 
@@ -23,13 +24,15 @@ use super::{
     columns::{json, unreadable, value},
     idempotency,
     left_out::{self, LeftOut},
+    tools,
 };
-use crate::knowledge::{TextHash, text_hash};
+use crate::knowledge::{Author, TextHash, is_searchable, text_hash};
 
 pub(crate) use change::Edited;
 pub(crate) use feedback::{Judged, OpenFeedback};
 pub(crate) use list::KnowledgeFilter;
-use merge::merge_into_twin;
+use merge::{HUB, merge_into_twin};
+pub(crate) use pipeline::{Claim, Step, StepNote};
 pub(super) use text::update_missing_hashes;
 
 /// How often an id is drawn again when it is taken, by a deleted record too; a burst of more than some 60,000 records within a second loses.
@@ -67,8 +70,13 @@ impl Store {
             idempotency::once(db, request.as_ref(), record.created_at, || {
                 record.id = free_id(db, record.id.clone(), draw)?;
                 let duplicate_of = merge_into_twin(db, changes, &mut record, &hash)?;
+                let author = Author { name: HUB.to_owned(), now: record.created_at };
+                if is_searchable(&record) {
+                    tools::name_tools(db, &mut record, &[])?;
+                }
                 let seq = next_seq(db)?;
                 let row = insert(db, seq, FIRST_VERSION, &record, &hash)?;
+                tools::follow_record(db, changes, None, Some(&record), &author)?;
                 let created =
                     KnowledgeCreated { id: record.id.clone(), status: record.status, duplicate_of };
                 changes.push(Change::Knowledge(Box::new(KnowledgeRow {
@@ -216,7 +224,7 @@ mod tests {
     use super::*;
     use crate::{
         access::Stamp,
-        knowledge::{Author, new_record},
+        knowledge::new_record,
         metrics::CommitMetrics,
         store::{Deletion, Expected},
     };

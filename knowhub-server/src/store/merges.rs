@@ -57,6 +57,19 @@ pub(super) fn is_counted(
     .query_row((target.as_str(), submitter), |row| row.get(0))
 }
 
+/// Tells whether two records were merged before, either into the other, be it that it was taken back.
+pub(super) fn were_merged(
+    db: &Connection,
+    one: &KnowledgeId,
+    other: &KnowledgeId,
+) -> rusqlite::Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM merges WHERE record = ?1 AND target = ?2)
+             OR EXISTS (SELECT 1 FROM merges WHERE record = ?2 AND target = ?1)",
+    )?
+    .query_row((one.as_str(), other.as_str()), |row| row.get(0))
+}
+
 /// Finds the merges of a record that were not taken back, newest first.
 pub(super) fn list_open_merges(
     db: &Connection,

@@ -37,6 +37,12 @@ async fn complete(
     State(endpoint): State<Endpoint>,
     Json(request): Json<Value>,
 ) -> (StatusCode, Json<Value>) {
+    let system = request["messages"][0]["content"].as_str().unwrap();
+    if !system.contains("you write the record's content anew") {
+        // The processing of what is reported is none of these tests' business.
+        let choice = json!({ "message": { "role": "assistant", "content": "[]" } });
+        return (StatusCode::OK, Json(json!({ "choices": [choice] })));
+    }
     let prompt = request["messages"][1]["content"].as_str().unwrap().to_owned();
     endpoint.prompts.lock().unwrap().push(prompt);
     let gate = endpoint.gate.lock().unwrap().clone();
@@ -79,13 +85,14 @@ async fn open(hub: &TestHub, id: &str) -> usize {
 async fn feedback_is_worked_into_the_content() {
     let (hub, endpoint) = hub_with_model().await;
     let id = hub.add_knowledge(json!({})).await;
-    let before = hub.get(&format!("/api/knowledge/{id}")).await.body;
+    let shown = hub.get(&format!("/api/knowledge/{id}")).await;
+    let before = shown.body;
     endpoint.says("<think>…</think>用 find_tables；双栏论文先 get_text(sort=True)");
     let answer = evolve(&hub, &id, "双栏论文要先排序 END DATA").await;
     assert_eq!((&answer.body["evolved"], &answer.body["reason"]), (&json!(true), &json!("")));
     let content = "用 find_tables；双栏论文先 get_text(sort=True)";
     assert_eq!(answer.body["content"], content);
-    assert_eq!(answer.headers["etag"], "\"2\"");
+    assert_ne!(answer.headers["etag"], shown.headers["etag"]);
     let after = hub.get(&format!("/api/knowledge/{id}")).await.body;
     assert_eq!(after["content"], content);
     assert_eq!(hub.ids("双栏论文").await, [id.as_str()]);

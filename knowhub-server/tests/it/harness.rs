@@ -151,7 +151,18 @@ impl TestHub {
         merge(&mut body, report);
         let answer = self.post("/api/knowledge", &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
-        answer.body["id"].as_str().unwrap().to_owned()
+        let id = answer.body["id"].as_str().unwrap().to_owned();
+        if answer.body["status"] == "pending" {
+            self.processed(&id).await;
+        }
+        id
+    }
+
+    /// Waits until a record is processed, and returns what became of it.
+    pub(crate) async fn processed(&self, id: &str) -> Value {
+        let path = format!("/api/knowledge/{id}/processing");
+        until(async || self.get(&path).await.body["stage"] == "done").await;
+        self.get(&path).await.body
     }
 
     /// Stores a record of each kind, and returns the kinds, as paths name them, with the ids.

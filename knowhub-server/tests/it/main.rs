@@ -24,6 +24,7 @@ mod merges;
 mod metrics;
 mod openapi;
 mod original;
+mod pipeline;
 mod resource_deletion;
 mod resource_search;
 mod resource_versions;

@@ -25,6 +25,8 @@ pub const DEFAULT_MODEL: &str = "text-embedding-3-small";
 // Two groups of one name, that of the type, stop the start where both are flattened.
 #[group(skip)]
 #[command(next_help_heading = "Embedding model (optional)")]
+// clap names a group after its type, and the chat model's settings have the same name.
+#[group(id = "embedding_settings")]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, up to and without `/embeddings` [default: OpenAI once a key
     /// is set]

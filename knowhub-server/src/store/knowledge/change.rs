@@ -1,7 +1,7 @@
 //! Changing knowledge records: edits, decisions, and the one way in which a changed record is written.
 
 use protocol::{
-    KnowledgeId,
+    KnowledgeId, Timestamp,
     hub::{BatchResults, Knowledge},
 };
 use rusqlite::{Connection, OptionalExtension, named_params};
@@ -12,7 +12,7 @@ use crate::{
     knowledge::{Author, Refusal, TextHash, item_result, text_hash},
     store::{
         Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
-        columns::json, idempotency, left_out::is_unreadable, versions::keep_version,
+        columns::json, idempotency, left_out::is_unreadable, tools, versions::keep_version,
     },
 };
 
@@ -152,7 +152,7 @@ pub(super) fn write(
     db: &Connection,
     changes: &mut Vec<Change>,
     before: KnowledgeRow,
-    mut record: Knowledge,
+    record: Knowledge,
     author: &Author,
 ) -> Result<KnowledgeRow, Error> {
     if record == before.record {
@@ -162,10 +162,27 @@ pub(super) fn write(
     if record != judged {
         keep(db, &before, author)?;
     }
+    let old = before.record.clone();
+    let row = advance(db, changes, before, record, author.now)?;
+    tools::follow_record(db, changes, Some(&old), Some(&row.record), author)?;
+    Ok(row)
+}
+
+/// Writes what a record says now without keeping what it said before, for changes that take away nothing.
+pub(super) fn advance(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    before: KnowledgeRow,
+    mut record: Knowledge,
+    now: Timestamp,
+) -> Result<KnowledgeRow, Error> {
+    if record == before.record {
+        return Ok(before);
+    }
     let is_same_text =
         (&record.task, &record.content) == (&before.record.task, &before.record.content);
     let hash = (!is_same_text).then(|| text_hash(&record.task, &record.content));
-    record.updated_at = author.now;
+    record.updated_at = now;
     let row =
         KnowledgeRow { row: before.row, seq: next_seq(db)?, version: before.version + 1, record };
     overwrite(db, &row, hash.as_ref())?;

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use super::{
     KnowledgeRow,
     change::{each_once, expect, find_row, keep, refusable, update},
+    pipeline,
 };
 use crate::{
     knowledge::{Author, Refusal, forget},
@@ -18,6 +19,7 @@ use crate::{
         Change, Deletion, Error, Expected, IdempotentRequest, RecordKind, Store, Written,
         idempotency, merges,
         tombstones::{Dead, find_tombstone, insert_tombstone, note_erasure},
+        tools,
         unreadable::{delete_unread, find_unread},
         versions,
     },
@@ -97,6 +99,8 @@ fn delete(
     let (kind, id) = (RecordKind::Knowledge, row.record.id.as_str());
     let dead = Dead { kind, id, row: row.row, version: row.version, fingerprint: "" };
     changes.push(Change::Deleted(insert_tombstone(db, dead, deletion)?));
+    pipeline::forget(db, row.row)?;
+    tools::follow_record(db, changes, Some(&row.record), None, &author)?;
     let others = row.record.relationships.iter().map(|one| one.target.as_str().to_owned());
     forget_everywhere(db, changes, &row.record.id, others.collect(), &author)
 }
@@ -138,6 +142,7 @@ fn erase_all(db: &Connection, id: &KnowledgeId) -> Result<(), Error> {
         db.prepare_cached(statement)?.execute([id.as_str()])?;
     }
     merges::erase(db, id)?;
+    pipeline::erase(db, id)?;
     // Answers that are kept for whoever repeats a write of this record hold the record; others hold its id at most.
     Ok(idempotency::delete_answers_at(db, &format!("/api/knowledge/{id}"))?)
 }

@@ -1,0 +1,310 @@
+//! Processing what was reported: workers that take each record through its stages, with a model where there is one.
+//!
+//! What they find out is settled in one transaction with the next status (`store/knowledge/pipeline.rs`), so that a
+//! step that is cut off is done again and none is done by halves.
+
+mod linking;
+mod neighbors;
+mod relating;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use llm::Message;
+use protocol::{
+    Timestamp,
+    hub::{Knowledge, KnowledgeStatus},
+};
+use service::logging::chain;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use crate::{
+    knowledge::Author,
+    metrics::Metrics,
+    model::{Model, NoReply},
+    search::{self, Search},
+    secrets,
+    store::{self, Claim, Step, StepNote, Store},
+};
+
+/// How many records are worked on at once; searches and writes keep their own places.
+const WORKERS: usize = 2;
+
+/// How many records a worker claims at once.
+const CLAIMED_AT_ONCE: u32 = 4;
+
+/// How long a claim holds: longer than the steps of all records that are claimed at once may take.
+const LEASE: Duration = Duration::from_mins(5);
+
+/// How long the model may take for one record; later it counts as an attempt in vain.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long until the model is asked again after each attempt in vain; after the last the record goes on unjudged.
+const PAUSES: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_mins(2),
+];
+
+/// How long a record waits at most for a model that gives nothing; then it goes on unjudged without being asked about.
+const MAX_WAIT: Duration = Duration::from_mins(10);
+
+/// After how many failures in a row the model counts as one that gives nothing.
+const FAILURES_TO_BE_DOWN: u32 = 3;
+
+/// How often a worker looks for work that nobody told it of, such as a pause that has ended.
+const LOOK_PERIOD: Duration = Duration::from_millis(500);
+
+/// How much of an unusable reply is kept, in bytes.
+const MAX_REPLY_BYTES: usize = 64 * 1024;
+
+/// A handle to the processing; clones share it.
+#[derive(Clone)]
+pub(crate) struct Pipeline(Arc<Parts>);
+
+struct Parts {
+    store: Store,
+    search: Search,
+    model: Option<Model>,
+    metrics: Arc<Metrics>,
+    /// Whose leases are this hub's.
+    owner: String,
+    /// Told when a record waits.
+    reported: Notify,
+    /// How often the model has failed since it last answered.
+    failures: AtomicU32,
+}
+
+/// What a stage found out, or why it did not.
+enum Found {
+    /// The step, and what was passed over.
+    Step(Step, String),
+    /// Nobody was asked, for this reason.
+    Unasked(Step, &'static str),
+    /// The model gave nothing that could be used.
+    Nothing { error: String, reply: String },
+}
+
+impl Pipeline {
+    /// Prepares the processing; nothing is worked on before [`Pipeline::follow`].
+    pub(crate) fn new(
+        store: Store,
+        search: Search,
+        model: Option<Model>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self(Arc::new(Parts {
+            store,
+            search,
+            model,
+            metrics,
+            owner: Uuid::new_v4().to_string(),
+            reported: Notify::new(),
+            failures: AtomicU32::new(0),
+        }))
+    }
+
+    /// Returns the first status of a report: it waits only where a model will judge it.
+    pub(crate) fn first_status(&self) -> KnowledgeStatus {
+        match self.0.model {
+            Some(_) => KnowledgeStatus::Pending,
+            None => KnowledgeStatus::Approved,
+        }
+    }
+
+    /// Tells the workers that a record waits.
+    pub(crate) fn reported(&self) {
+        self.0.reported.notify_one();
+    }
+
+    /// Works until `stop`; a step that is cut off is done again by the next hub.
+    pub(crate) fn follow(&self, tasks: &TaskTracker, stop: &CancellationToken) {
+        let (pipeline, tracker, stop) = (self.clone(), tasks.clone(), stop.clone());
+        tasks.spawn(async move {
+            if let Err(err) = pipeline.0.store.end_leases().await {
+                tracing::warn!(error = %chain(&err), "the leases of an earlier run were not ended");
+            }
+            for _ in 0..WORKERS {
+                let working = pipeline.clone().work();
+                tracker.spawn(stop.clone().run_until_cancelled_owned(working));
+            }
+        });
+    }
+
+    async fn work(self) {
+        loop {
+            match self.turn().await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(store::Error::Closed) => return,
+                Err(err) => tracing::warn!(error = %chain(&err), "the processing of records halts"),
+            }
+            let _ = timeout(LOOK_PERIOD, self.0.reported.notified()).await;
+        }
+    }
+
+    /// Takes some records one step further; tells whether any waited.
+    async fn turn(&self) -> Result<bool, store::Error> {
+        let Parts { store, owner, .. } = &*self.0;
+        let now = Timestamp::now();
+        let rows = store.list_waiting(now, CLAIMED_AT_ONCE).await?;
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        for claim in store.claim(rows, owner.clone(), now, now.after(LEASE)).await? {
+            self.step(claim).await?;
+        }
+        Ok(true)
+    }
+
+    async fn step(&self, claim: Claim) -> Result<(), store::Error> {
+        let is_first = claim.row.record.status == KnowledgeStatus::Processing;
+        let stage = if is_first { "dedup" } else { "link" };
+        let fallback = if is_first { Step::Distinct(Vec::new()) } else { Step::Linked(Vec::new()) };
+        let Some(model) = &self.0.model else {
+            return self.settle(claim, stage, fallback, StepNote::default()).await;
+        };
+        if self.is_overdue(&claim) {
+            let error = "the language model gave nothing for too long".to_owned();
+            return self.degrade(claim, stage, fallback, error, String::new()).await;
+        }
+        let record = &claim.row.record;
+        let found = if is_first {
+            relating::relate(self, model, record).await
+        } else {
+            linking::link(self, model, record).await
+        };
+        match found {
+            Ok(Found::Step(step, error)) => {
+                let note = StepNote { error, judged: true, ..StepNote::default() };
+                self.settle(claim, stage, step, note).await
+            }
+            Ok(Found::Unasked(step, why)) => {
+                let note = StepNote { error: why.to_owned(), ..StepNote::default() };
+                self.settle(claim, stage, step, note).await
+            }
+            Ok(Found::Nothing { error, reply }) => {
+                let Some(pause) = PAUSES.get(claim.attempts as usize) else {
+                    return self.degrade(claim, stage, fallback, error, reply).await;
+                };
+                let pause = pause.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+                self.put_off(claim, stage, StepNote { error, reply, judged: false }, pause).await
+            }
+            Err(search::Error::Store(err)) => Err(err),
+            // No fault of the record: it waits until searches are possible again.
+            Err(err) => {
+                let error = format!("no search was possible: {err}");
+                let note = StepNote { error, ..StepNote::default() };
+                self.put_off(claim, stage, note, PAUSES[0]).await
+            }
+        }
+    }
+
+    async fn put_off(
+        &self,
+        claim: Claim,
+        stage: &'static str,
+        note: StepNote,
+        pause: Duration,
+    ) -> Result<(), store::Error> {
+        self.0.metrics.stepped(stage, "put_off");
+        let now = Timestamp::now();
+        self.0.store.put_off(claim, note, now.after(pause), now).await
+    }
+
+    /// Lets a record go on without the model's word, and says so.
+    async fn degrade(
+        &self,
+        claim: Claim,
+        stage: &'static str,
+        step: Step,
+        error: String,
+        reply: String,
+    ) -> Result<(), store::Error> {
+        tracing::warn!(knowledge.id = %claim.row.record.id, stage, "a record goes on unjudged");
+        self.0.metrics.stepped(stage, "degraded");
+        self.settle(claim, stage, step, StepNote { error, reply, judged: false }).await
+    }
+
+    async fn settle(
+        &self,
+        claim: Claim,
+        stage: &'static str,
+        step: Step,
+        note: StepNote,
+    ) -> Result<(), store::Error> {
+        let outcome = match &step {
+            Step::Merged(..) => "merged",
+            Step::Distinct(related) if related.is_empty() => "passed",
+            Step::Distinct(_) => "related",
+            Step::Linked(tools) if tools.is_empty() => "passed",
+            Step::Linked(_) => "linked",
+        };
+        let author = Author { name: self.actor(), now: Timestamp::now() };
+        let id = claim.row.record.id.clone();
+        let is_settled = self.0.store.settle(claim, step, note, author).await?;
+        self.0.metrics.stepped(stage, if is_settled { outcome } else { "anew" });
+        tracing::debug!(knowledge.id = %id, stage, outcome, is_settled, "a record was processed");
+        Ok(())
+    }
+
+    /// Returns who decides here.
+    fn actor(&self) -> String {
+        self.0.model.as_ref().map_or("hub".to_owned(), |model| format!("pipeline:{}", model.name()))
+    }
+
+    fn is_overdue(&self, claim: &Claim) -> bool {
+        self.0.failures.load(Ordering::Relaxed) >= FAILURES_TO_BE_DOWN
+            && Timestamp::now().since(claim.queued_at) > MAX_WAIT
+    }
+
+    /// Asks the model; its reply, or what went wrong.
+    async fn ask(
+        &self,
+        model: &Model,
+        purpose: &'static str,
+        messages: Vec<Message>,
+    ) -> Result<String, String> {
+        let replied = model.complete(purpose, messages, Instant::now() + PATIENCE).await;
+        match &replied {
+            Ok(_) => self.0.failures.store(0, Ordering::Relaxed),
+            Err(_) => {
+                self.0.failures.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        replied.map(|reply| reply.content).map_err(|err| match err {
+            NoReply::Late => "the language model did not answer in time".to_owned(),
+            NoReply::Failed => "the language model failed".to_owned(),
+        })
+    }
+}
+
+/// Returns a reply as it is kept: its beginning, likely secrets cut out.
+fn kept(reply: &str) -> String {
+    let end = reply.floor_char_boundary(MAX_REPLY_BYTES);
+    let mut kept = secrets::redact(&reply[..end]).into_owned();
+    if end < reply.len() {
+        kept.push('…');
+    }
+    kept
+}
+
+/// Returns the text by which others like a record are sought.
+fn sought_text(record: &Knowledge) -> String {
+    let text = format!("{}\n{}", record.task, record.content);
+    protocol::source::excerpt(&text, SOUGHT_CHARS)
+}
+
+/// How much of a record is sought by, in characters.
+const SOUGHT_CHARS: usize = 1_000;
