@@ -1,6 +1,7 @@
 //! The project against real peers, which it does not control.
 
 mod contract;
+mod embeddings;
 
 use std::time::Duration;
 
