@@ -29,6 +29,7 @@ test: ## Build everything, fetch the peers, run all tests
 	cargo build --workspace --bins
 	tests/peers/setup.sh || [ $$? -eq 75 ]
 	cargo test --workspace --no-fail-fast
+	cargo test -p llm --features local-embeddings local
 
 # Without a sanitizer the pinned compiler can do it: the code is safe Rust, and a broken promise panics.
 fuzz: $(FUZZER) ## Search for input that breaks a promise, FUZZ_SECONDS (60) a target

@@ -6,6 +6,8 @@ use tokio::time::Instant;
 use crate::error::{Address, Error};
 
 pub mod config;
+#[cfg(feature = "local-embeddings")]
+mod local;
 mod openai;
 mod text;
 

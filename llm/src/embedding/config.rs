@@ -1,6 +1,6 @@
 //! The settings of the embedding model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -121,13 +121,24 @@ impl Settings {
         }
         let folder = self.embedding_model_dir.clone().filter(|dir| !dir.as_os_str().is_empty());
         match folder {
-            Some(folder) => self.local(folder).map(Some),
+            Some(folder) => self.local(&folder).map(Some),
             None => self.none(),
         }
     }
 
-    #[expect(clippy::unused_self, reason = "a local model will read them")]
-    fn local(&self, _: PathBuf) -> Result<Arc<dyn Embedder>, SettingsError> {
+    #[cfg(feature = "local-embeddings")]
+    fn local(&self, folder: &Path) -> Result<Arc<dyn Embedder>, SettingsError> {
+        let query = self.embedding_query_prefix.as_deref();
+        let passage = self.embedding_passage_prefix.as_deref();
+        let local = super::local::Local::load(folder, |model| {
+            (instruction(model, query), instruction(model, passage))
+        })?;
+        Ok(Arc::new(local))
+    }
+
+    #[cfg(not(feature = "local-embeddings"))]
+    #[expect(clippy::unused_self, reason = "as where local models are built in")]
+    fn local(&self, _: &Path) -> Result<Arc<dyn Embedder>, SettingsError> {
         Err(SettingsError::NotBuilt)
     }
 

@@ -2,4 +2,6 @@
 
 mod embeddings;
 mod harness;
+#[cfg(feature = "local-embeddings")]
+mod local;
 mod openai;
