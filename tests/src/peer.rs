@@ -76,6 +76,15 @@ impl EmbeddingPeer {
         Ok(Some(Self(Announced::start(command).await.context("the embedding server")?)))
     }
 
+    /// Returns the settings that make it a hub's embedder.
+    pub fn settings(&self) -> [(&'static str, String); 3] {
+        [
+            ("EMBEDDING_BASE_URL", self.base_url()),
+            ("EMBEDDING_MODEL", Self::PASSAGE_MODEL.to_owned()),
+            ("EMBEDDING_QUERY_MODEL", Self::QUERY_MODEL.to_owned()),
+        ]
+    }
+
     /// Returns the address for `EMBEDDING_BASE_URL`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.0.addr)

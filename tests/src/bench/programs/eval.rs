@@ -111,7 +111,8 @@ const RUNS: [Run; 7] = [
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let peer = if embedder_settings().next().is_none() { EmbeddingPeer::start().await? } else { None };
+    let peer =
+        if embedder_settings().next().is_none() { EmbeddingPeer::start().await? } else { None };
     let mut all_hold = true;
     println!("| set | embedder | goal | measured | holds |\n|---|---|---|---|---|");
     for run in &RUNS {
