@@ -9,7 +9,7 @@ mod transfer;
 
 pub use error::Error;
 pub(crate) use items::rejected;
-pub(crate) use measuring::{Embeddings, Stored};
+pub(crate) use measuring::Embeddings;
 pub use query::{KnowledgeQuery, Paging, ResourceQuery};
 pub use transfer::{Download, ImportKind, ImportOptions};
 

@@ -3,13 +3,16 @@
 use std::{fs, io, path::Path, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use protocol::{KnowledgeId, hub::NewKnowledge};
+use protocol::{
+    KnowledgeId,
+    hub::{KnowledgeCreated, NewKnowledge},
+};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, interval};
 use uuid::Uuid;
 
 use super::{Error, Watch, set::Passage};
-use crate::hub::{self, Embeddings, Stored};
+use crate::hub::{self, Embeddings};
 
 /// How many records are sent at once: commits are shared, so more is faster up to here.
 const AT_ONCE: usize = 16;
@@ -98,7 +101,7 @@ pub(super) async fn store_one(
     client: &hub::Client,
     task: String,
     content: String,
-) -> Result<Stored, Error> {
+) -> Result<KnowledgeCreated, Error> {
     let record = NewKnowledge { task, content, ..NewKnowledge::default() };
     client.add_harmless_knowledge(&record).await.map_err(failed("storing a record"))
 }

@@ -1,6 +1,6 @@
 //! The hub's calls that measuring it needs, and nobody else.
 
-use protocol::{KnowledgeId, hub};
+use protocol::hub;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,15 +23,6 @@ pub(crate) struct Embeddings {
     pub(crate) refused: u64,
 }
 
-/// What became of a record that was sent.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) id: KnowledgeId,
-    /// The record that says the same already.
-    #[serde(default)]
-    pub(crate) duplicate_of: Option<KnowledgeId>,
-}
-
 /// What `GET /api/calibration` tells, as far as one fits another.
 #[derive(Deserialize)]
 struct Features {
@@ -50,7 +41,7 @@ impl Client {
     pub(crate) async fn add_harmless_knowledge(
         &self,
         knowledge: &hub::NewKnowledge,
-    ) -> Result<Stored, Error> {
+    ) -> Result<hub::KnowledgeCreated, Error> {
         let request = self.post_request("api/knowledge", knowledge, None);
         self.read(request.header("x-allow-likely-secret", "true")).await
     }
