@@ -1,5 +1,8 @@
 //! `knowhub eval`: how well a hub finds, measured on a question set.
 
+mod interrupt;
+mod told;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -10,25 +13,25 @@ use std::{
 
 use anyhow::anyhow;
 use clap::{ArgGroup, Args, builder::RangedU64ValueParser};
-use futures_util::future;
 use protocol::KnowledgeId;
-use tokio::signal::unix::{SignalKind, signal};
+
+use interrupt::{given_up, interrupted};
+use told::text;
 
 use super::{
     Failure, Outcome,
     failure::Kind,
     items,
-    outcome::{BAD, GOOD, STRONG, printable},
     progress::{Progress, bar},
 };
 use crate::{
     eval::{
         Error, Watch,
         ask::{self, Manner},
-        calibration::{self, Measured},
+        calibration,
         gates::{Gate, Side},
         join, load, plot,
-        report::{JoinedPairs, Report, table},
+        report::{JoinedPairs, Report},
         scratch::ScratchHub,
         set::{self, File, Files, Format, Pairs, QuestionSet},
     },
@@ -140,9 +143,6 @@ pub(super) struct Eval {
     #[arg(long, value_name = "FIGURE=NUMBER", value_delimiter = ',', value_parser = |text: &str| Gate::parse(text, Side::AtMost))]
     at_most: Vec<Gate>,
 }
-
-/// The exit code of a command that was interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// What is measured.
 enum Task {
@@ -352,25 +352,6 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
     })
 }
 
-/// Ends when somebody asks the program to end.
-async fn interrupted() {
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ];
-    // One that cannot be heard ends the program as if nobody listened.
-    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    let heard = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
-    future::select_all(heard).await;
-}
-
-fn given_up() -> Outcome {
-    let note = Some("interrupted; the scratch hub is gone".to_owned());
-    Outcome { note, exit_code: INTERRUPTED, ..Outcome::nothing() }
-}
-
 fn failure(err: Error) -> Failure {
     let (kind, hint) = match &err {
         Error::Set(_) | Error::Folder { .. } | Error::Io(_) | Error::Calibration(_) => {
@@ -384,39 +365,4 @@ fn failure(err: Error) -> Failure {
         Error::Ended { .. } | Error::Hub { .. } | Error::Stalled(_) => (Kind::Service, None),
     };
     Failure { kind, error: err.into(), hint }
-}
-
-/// Returns what a person reads of this run, which comes first, and of earlier ones.
-fn text(runs: &[Report]) -> String {
-    let run = &runs[0];
-    let load = format!("stored in {:.1} s", run.load_s);
-    let what = match run.pairs {
-        Some(pairs) => format!("{} pairs, {} of them the same, {load}", pairs.pairs, pairs.same),
-        None => format!("{} questions over {} passages, {load}", run.questions, run.passages),
-    };
-    let foreign = run.foreign.map(|foreign| format!("; {} foreign questions", foreign.questions));
-    let table = table(runs);
-    let (heads, figures) = table.split_once('\n').unwrap_or((&table, ""));
-    let mut lines = vec![what + &foreign.unwrap_or_default(), String::new()];
-    lines.push(format!("{STRONG}{heads}{STRONG:#}\n{}", printable(figures)));
-    if !run.left_out.is_empty() || !run.gates.is_empty() || run.calibration.is_some() {
-        lines.push(String::new());
-    }
-    lines.extend(run.left_out.iter().map(|one| format!("left out: {}", printable(&one.told()))));
-    lines.extend(run.calibration.iter().map(|one| {
-        let Measured { questions, missed, falsely } = one.measured;
-        format!(
-            "calibration of {}: threshold {:.3}; on {questions} questions that it was not fitted to, {:.1} % of the \
-             set's own return nothing, {:.1} % of the foreign ones something",
-            one.features.join(", "),
-            one.threshold,
-            100.0 * missed,
-            100.0 * falsely
-        )
-    }));
-    lines.extend(run.gates.iter().map(|gate| {
-        let (style, word) = if gate.holds { (GOOD, "holds") } else { (BAD, "fails") };
-        format!("{style}{word}{style:#}  {}: {:.4}", gate.gate, gate.value)
-    }));
-    lines.join("\n")
 }
