@@ -134,6 +134,19 @@ impl Client {
         self.find(self.request(Method::GET, &format!("api/knowledge/{id}"))).await
     }
 
+    /// Returns how far the processing of a record is, `None` if there is no record of that id.
+    pub async fn find_processing(
+        &self,
+        id: &KnowledgeId,
+    ) -> Result<Option<hub::Processing>, Error> {
+        self.find(self.request(Method::GET, &format!("api/knowledge/{id}/processing"))).await
+    }
+
+    /// Has the hub merge records into older ones that say as much, or tell which would be.
+    pub async fn slim(&self, order: &hub::Slim) -> Result<hub::Slimmed, Error> {
+        self.post("api/knowledge/slim", order, None).await
+    }
+
     /// Returns one experience, `None` if there is none of that number.
     pub async fn find_experience(
         &self,

@@ -8,6 +8,7 @@ mod merge;
 mod patch;
 mod refusal;
 mod relations;
+mod served;
 mod text_hash;
 mod verdicts;
 mod verify;
@@ -18,11 +19,12 @@ use protocol::{
 };
 
 pub(crate) use evolution::{NotEvolved, prompt, usable};
-pub(crate) use flags::is_flagged;
+pub(crate) use flags::{flags, is_flagged};
 pub(crate) use merge::{Merging, let_in, merge, submitter, unmerge};
 pub(crate) use patch::patch;
 pub(crate) use refusal::{Refusal, item_result};
 pub(crate) use relations::{forget, is_mutual, part, relate};
+pub(crate) use served::Suspect;
 pub(crate) use text_hash::{TextHash, text_hash};
 pub(crate) use verdicts::{Author, take_feedback, take_verdict};
 pub(crate) use verify::verify;
@@ -52,6 +54,7 @@ pub(crate) fn new_record(
     };
     Knowledge {
         id,
+        flags: flags(&report.task, &report.content),
         task: report.task,
         content: report.content,
         types: report.types,

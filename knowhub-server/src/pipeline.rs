@@ -6,6 +6,8 @@
 mod linking;
 mod neighbors;
 mod relating;
+mod served;
+mod slim;
 
 use std::{
     sync::{

@@ -35,9 +35,10 @@ pub use knowledge::{
     BatchDelete, BatchFeedback, BatchResults, BatchUpdate, BatchVerify, Case, Eval, EvalStatus,
     Feedback, ItemResult, Knowledge, KnowledgeCreated, KnowledgeDeleted, KnowledgeFeedback,
     KnowledgeHit, KnowledgePatch, KnowledgeSearch, KnowledgeStatus, KnowledgeUpdated,
-    MAX_BATCH_ITEMS, MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, Merge, MergeKind,
-    MergeUndone, NewEvaluation, NewEvaluations, NewKnowledge, NewRelationship, Origin, Processing,
-    Relationship, Signals, UndoMerge, Verified, Verify, VerifyAction,
+    MAX_BATCH_ITEMS, MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, MAX_SLIM_CALLS, Merge,
+    MergeKind, MergeUndone, NewEvaluation, NewEvaluations, NewKnowledge, NewRelationship, Origin,
+    Processing, Relationship, Signals, Slim, SlimMerge, Slimmed, UndoMerge, Verified, Verify,
+    VerifyAction,
 };
 pub use metadata::{MAX_METADATA_BYTES, Metadata};
 pub use page::{MAX_PAGE_SIZE, Page};

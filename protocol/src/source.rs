@@ -33,6 +33,8 @@ pub struct Source {
     pub helpful: u64,
     /// How many found it harmful.
     pub harmful: u64,
+    /// What readers should know before they take it at its word, as the hub flags it.
+    pub flags: Vec<String>,
 }
 
 /// The part of a source that goes along with an answer.
@@ -78,6 +80,7 @@ impl Source {
             created_at: hit.created_at,
             helpful: 0,
             harmful: 0,
+            flags: Vec::new(),
         }
     }
 
@@ -123,6 +126,7 @@ impl From<KnowledgeHit> for Source {
             created_at: record.created_at,
             helpful: record.eval.helpful,
             harmful: record.eval.harmful,
+            flags: record.flags,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `knowhub knowledge`: one record, as an answer cites it.
+//! `knowhub knowledge`: one record, as an answer cites it, and merging those that say the same.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,11 @@ use super::{
 };
 use crate::tools::Context;
 
-/// Show a knowledge record; `knowhub search` finds them
+/// Show a knowledge record, or merge those that say the same; `knowhub search` finds them
 #[derive(Debug, Subcommand)]
 pub(super) enum Knowledge {
     Show(Show),
+    Slim(Slim),
 }
 
 const EXAMPLES: &str = "\
@@ -32,16 +33,97 @@ pub(super) struct Show {
     id: KnowledgeId,
 }
 
+const SLIM_EXAMPLES: &str = "\
+Examples:
+  knowhub knowledge slim
+  knowhub knowledge slim --scope org:acme --json | jq '.merges[]'
+  knowhub knowledge slim --apply
+
+Whatever is merged can be taken back: POST /api/knowledge/ID/undo_merge.";
+
+/// Merge records into older ones that say as much; tells which would be unless --apply is given
+#[derive(Args, Debug)]
+#[command(after_help = SLIM_EXAMPLES)]
+pub(super) struct Slim {
+    /// Merge them
+    #[arg(long)]
+    apply: bool,
+    /// Only records that hold for this scope; may be given several times
+    #[arg(long = "scope", value_name = "KIND:NAME")]
+    scopes: Vec<String>,
+}
+
 impl Knowledge {
     pub(super) async fn run(self, context: &Context) -> Result<Outcome, Failure> {
-        let Self::Show(Show { id }) = self;
-        let record = context.hub.find_knowledge(&id).await?;
-        let record = record.ok_or_else(|| Failure::input(anyhow!("there is no record {id}")))?;
-        Ok(Outcome::done(text(&record), &record))
+        match self {
+            Self::Show(Show { id }) => {
+                let record = context.hub.find_knowledge(&id).await?;
+                let record =
+                    record.ok_or_else(|| Failure::input(anyhow!("there is no record {id}")))?;
+                // A hub of an earlier version tells nothing of it.
+                let state = context.hub.find_processing(&id).await.ok().flatten();
+                Ok(Outcome::done(text(&record, state.as_ref()), &record))
+            }
+            Self::Slim(slim) => slim.run(context).await,
+        }
     }
 }
 
-fn text(record: &hub::Knowledge) -> String {
+impl Slim {
+    async fn run(self, context: &Context) -> Result<Outcome, Failure> {
+        let mut order =
+            hub::Slim { dry_run: !self.apply, scopes: self.scopes, ..hub::Slim::default() };
+        let mut all = hub::Slimmed { dry_run: order.dry_run, ..hub::Slimmed::default() };
+        loop {
+            let part = context.hub.slim(&order).await?;
+            all.judged = part.judged;
+            all.examined += part.examined;
+            all.failed += part.failed;
+            all.merges.extend(part.merges);
+            match part.next {
+                Some(next) if next > order.after => order.after = next,
+                _ => break,
+            }
+        }
+        Ok(Outcome::done(slimmed(&all), &all))
+    }
+}
+
+fn slimmed(all: &hub::Slimmed) -> String {
+    let count = if all.dry_run {
+        all.merges.len()
+    } else {
+        all.merges.iter().filter(|merge| merge.applied).count()
+    };
+    let done = if all.dry_run { "would be merged" } else { "merged" };
+    let mut text = format!("{} records looked at, {count} {done}", all.examined);
+    if all.failed > 0 {
+        let _ = write!(text, ", {} not judged: the language model failed", all.failed);
+    }
+    for merge in &all.merges {
+        let (record, kind, target) = (&merge.record, merge.kind.as_str(), &merge.target);
+        let _ = write!(text, "\n{record}: {kind} of {target} ({})", printable(&merge.reason));
+    }
+    text
+}
+
+/// Returns in a few words what is worth knowing of a record's processing; empty when all went as it should.
+fn state_text(state: &hub::Processing) -> String {
+    let mut words = Vec::new();
+    if let Some(target) = &state.merged_into {
+        let reason = state.merges.first().map_or("", |merge| merge.reason.as_str());
+        words.push(format!("merged into {target} ({reason})"));
+    }
+    if state.stage != "done" {
+        words.push(format!("waits for {}, {} attempts", state.stage, state.attempts));
+    }
+    if !state.last_error.is_empty() {
+        words.push(state.last_error.clone());
+    }
+    words.join("; ")
+}
+
+fn text(record: &hub::Knowledge, state: Option<&hub::Processing>) -> String {
     let mut text = format!("{STRONG}{}{STRONG:#} [{}]", printable(&record.task), record.id);
     // Writing to a string cannot fail.
     let _ = write!(text, "\n\n{}\n", printable(record.content.trim_end()));
@@ -58,6 +140,8 @@ fn text(record: &hub::Knowledge) -> String {
         relations.map(|relation| format!("{} {}", relation.kind, relation.target)).collect();
     for (label, value) in [
         ("verdicts", verdicts),
+        ("processing", state.map(state_text).unwrap_or_default()),
+        ("flags", record.flags.join(", ")),
         ("types", record.types.join(", ")),
         ("scopes", record.scopes.join(", ")),
         ("owner", record.owner.clone()),

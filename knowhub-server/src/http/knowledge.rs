@@ -5,6 +5,7 @@ pub(super) mod change;
 pub(super) mod history;
 pub(super) mod list;
 pub(super) mod merge;
+pub(super) mod slim;
 
 use axum::{
     Json,
@@ -53,7 +54,8 @@ pub(super) async fn create_knowledge(
     let now = Timestamp::now();
     let draw = move || KnowledgeId::new(now, rand::random());
     let record = new_record(report, stamp, draw(), handles.pipeline.first_status(), now);
-    let written = handles.store.insert_knowledge(record, draw, request).await?;
+    let served_from = handles.pipeline.served_from(&record).await?;
+    let written = handles.store.insert_knowledge(record, served_from, draw, request).await?;
     let KnowledgeCreated { id, status, .. } = &written.answer;
     if *status == KnowledgeStatus::Pending {
         handles.pipeline.reported();

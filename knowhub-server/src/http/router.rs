@@ -40,6 +40,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
             knowledge::change::delete_knowledge
         ))
         .routes(routes!(knowledge::change::verify_knowledge))
+        .routes(routes!(knowledge::slim::slim_knowledge))
         .routes(routes!(knowledge::merge::undo_merge))
         .routes(routes!(knowledge::merge::show_processing))
         .routes(routes!(

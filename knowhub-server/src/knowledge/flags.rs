@@ -6,6 +6,9 @@ use protocol::hub::Knowledge;
 
 use super::text_hash::normalized;
 
+/// The flag of a record that reads like orders to a model.
+const INSTRUCTIONS: &str = "instructions";
+
 /// Phrases of orders to a model, in the form in which texts compare; few and plain, so that what is flagged is meant.
 const PHRASES: [&str; 30] = [
     "ignore all previous",
@@ -42,10 +45,16 @@ const PHRASES: [&str; 30] = [
 
 /// Tells whether a record reads like instructions to a model.
 pub(crate) fn is_flagged(record: &Knowledge) -> bool {
-    [&record.task, &record.content].into_iter().any(|text| {
+    !record.flags.is_empty()
+}
+
+/// Returns the flags of a text.
+pub(crate) fn flags(task: &str, content: &str) -> Vec<String> {
+    let reads_like_orders = [task, content].into_iter().any(|text| {
         let text = normalized(text);
         PHRASES.iter().any(|phrase| text.contains(phrase))
-    })
+    });
+    if reads_like_orders { vec![INSTRUCTIONS.to_owned()] } else { Vec::new() }
 }
 
 #[cfg(test)]

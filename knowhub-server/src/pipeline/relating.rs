@@ -65,20 +65,31 @@ pub(super) async fn relate(
     if near.is_empty() {
         return Ok(Found::Step(Step::Distinct(Vec::new()), String::new()));
     }
+    Ok(compare(pipeline, model, record, near, &pipeline.actor()).await)
+}
+
+/// Asks how a record relates to these.
+pub(super) async fn compare(
+    pipeline: &Pipeline,
+    model: &Model,
+    record: &Knowledge,
+    near: Vec<Knowledge>,
+    actor: &str,
+) -> Found {
     let messages = prompt(record, &near, Timestamp::now());
     let reply = match pipeline.ask(model, "relate", messages).await {
         Ok(reply) => reply,
-        Err(error) => return Ok(Found::Nothing { error, reply: String::new() }),
+        Err(error) => return Found::Nothing { error, reply: String::new() },
     };
-    Ok(match read(&reply, &near) {
+    match read(&reply, &near) {
         Ok((relations, passed_over)) => {
-            let (step, refused) = decide(record, &near, &relations, &pipeline.actor());
+            let (step, refused) = decide(record, &near, &relations, actor);
             let notes = [passed_over, refused];
             let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
             Found::Step(step, notes.join("; "))
         }
         Err(error) => Found::Nothing { error, reply: kept(&reply) },
-    })
+    }
 }
 
 fn prompt(record: &Knowledge, near: &[Knowledge], now: Timestamp) -> Vec<Message> {

@@ -26,12 +26,12 @@ use super::{
     left_out::{self, LeftOut},
     tools,
 };
-use crate::knowledge::{Author, TextHash, is_searchable, text_hash};
+use crate::knowledge::{Author, TextHash, flags, is_searchable, text_hash};
 
 pub(crate) use change::Edited;
 pub(crate) use feedback::{Judged, OpenFeedback};
 pub(crate) use list::KnowledgeFilter;
-use merge::{HUB, merge_into_twin};
+use merge::{HUB, merge_new};
 pub(crate) use pipeline::{Claim, Step, StepNote};
 pub(super) use text::update_missing_hashes;
 
@@ -58,10 +58,11 @@ impl Store {
     /// Stores a record, unless the same request was answered before.
     ///
     /// When its id is taken, `draw` gives another.
-    /// One that says what another says already, in the same words, is stored as rejected, and the answer names the other.
+    /// One that says what another says already, in the same words, or nothing but what `served_from` say, is stored as rejected, and the answer names the other.
     pub(crate) async fn insert_knowledge(
         &self,
         mut record: Knowledge,
+        served_from: Vec<Knowledge>,
         draw: impl Fn() -> KnowledgeId + Send + 'static,
         request: Option<IdempotentRequest>,
     ) -> Result<Written<KnowledgeCreated>, Error> {
@@ -69,7 +70,7 @@ impl Store {
         self.write(move |db, changes| {
             idempotency::once(db, request.as_ref(), record.created_at, || {
                 record.id = free_id(db, record.id.clone(), draw)?;
-                let duplicate_of = merge_into_twin(db, changes, &mut record, &hash)?;
+                let duplicate_of = merge_new(db, changes, &mut record, &hash, &served_from)?;
                 let author = Author { name: HUB.to_owned(), now: record.created_at };
                 if is_searchable(&record) {
                     tools::name_tools(db, &mut record, &[])?;
@@ -192,14 +193,16 @@ pub(super) fn insert(
 }
 
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<KnowledgeRow> {
+    let (task, content): (String, String) = (row.get("task")?, row.get("content")?);
     Ok(KnowledgeRow {
         row: row.get("row")?,
         seq: row.get("seq")?,
         version: row.get("version")?,
         record: Knowledge {
             id: row.get::<_, String>("id")?.try_into().map_err(unreadable)?,
-            task: row.get("task")?,
-            content: row.get("content")?,
+            flags: flags(&task, &content),
+            task,
+            content,
             types: value(row, "types")?,
             tags: value(row, "tags")?,
             scopes: value(row, "scopes")?,
@@ -242,7 +245,10 @@ mod tests {
         };
         let deletion = || Deletion { by: "me".into(), reason: String::new(), at: now };
         for (number, erase) in [(1, false), (2, true), (3, false)] {
-            let made = store.insert_knowledge(record(), move || id(number), None).await.unwrap();
+            let made = store
+                .insert_knowledge(record(), Vec::new(), move || id(number), None)
+                .await
+                .unwrap();
             assert_eq!(made.answer.id, id(number));
             let gone = store.delete_knowledge(id(number), Expected::Stored, deletion(), erase);
             gone.await.unwrap();
@@ -259,7 +265,10 @@ mod tests {
         let id = KnowledgeId::new(now, 1);
         let (stamp, status) = (Stamp::default(), KnowledgeStatus::Approved);
         let record = new_record(NewKnowledge::default(), stamp, id.clone(), status, now);
-        store.insert_knowledge(record, || unreachable!("the id is free"), None).await.unwrap();
+        store
+            .insert_knowledge(record, Vec::new(), || unreachable!("the id is free"), None)
+            .await
+            .unwrap();
         for (text, at) in [("a", 0), ("a", 0), ("b", 0), ("a", 1)] {
             let author = Author { name: "me".into(), now: Timestamp::from_millis(at) };
             let evolve_feedback = Some(text.to_owned());

@@ -70,6 +70,18 @@ pub(super) fn were_merged(
     .query_row((one.as_str(), other.as_str()), |row| row.get(0))
 }
 
+/// Lists the records with which one was merged, either into the other.
+pub(super) fn list_merged_with(
+    db: &Connection,
+    id: &KnowledgeId,
+) -> rusqlite::Result<Vec<KnowledgeId>> {
+    db.prepare_cached(
+        "SELECT target FROM merges WHERE record = ?1 UNION SELECT record FROM merges WHERE target = ?1",
+    )?
+    .query_map([id.as_str()], |row| row.get::<_, String>(0)?.try_into().map_err(unreadable))?
+    .collect()
+}
+
 /// Finds the merges of a record that were not taken back, newest first.
 pub(super) fn list_open_merges(
     db: &Connection,

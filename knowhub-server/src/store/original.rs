@@ -265,6 +265,7 @@ fn knowledge(cells: &mut Cells) -> Result<Line, Finding> {
             eval: cells.json("eval")?.unwrap_or_else(Eval::default),
             status: cells.word("status", KnowledgeStatus::Approved, "approved"),
             verified_by: String::new(),
+            flags: Vec::new(),
             relationships: Vec::new(),
             message_id: cells.text("message_id")?,
             created_at,

@@ -81,6 +81,7 @@ impl Watched {
             "/api/content" => Box::new(
                 |index| json!({ "id": "guide/uv", "title": index.to_string(), "body": "文" }),
             ),
+            "/api/knowledge/slim" => Box::new(|index| json!({ "after": index })),
             "/api/reseal" => Box::new(|index| json!({ "org": format!("org{index}") })),
             _ if route.starts_with("/api/knowledge/") => {
                 return self.of_knowledge(route, count).await;

@@ -40,7 +40,7 @@ pub fn render(question: &str, asked_at: Timestamp, sources: &[Source]) -> Vec<Me
 fn record(source: &Source, asked_at: Timestamp) -> String {
     const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
     let quote = |text: &str, limit| citation::neutralize(&excerpt(text, limit));
-    json!({
+    let mut record = json!({
         "id": source.id,
         "author": quote(&source.author, AUTHOR_CHARS),
         "age_days": asked_at.since(source.created_at).as_secs() / SECONDS_PER_DAY,
@@ -48,6 +48,9 @@ fn record(source: &Source, asked_at: Timestamp) -> String {
         "found_harmful": source.harmful,
         "task": quote(&source.task, TASK_CHARS),
         "content": quote(&source.content, CONTENT_CHARS),
-    })
-    .to_string()
+    });
+    if !source.flags.is_empty() {
+        record["flags"] = json!(source.flags);
+    }
+    record.to_string()
 }

@@ -29,7 +29,9 @@ pub use change::{
     MAX_CASE_CHARS, MAX_FEEDBACK_CHARS, MAX_RELATION_CHARS, NewRelationship, Verified, Verify,
     VerifyAction,
 };
-pub use merge::{Merge, MergeKind, MergeUndone, Processing, UndoMerge};
+pub use merge::{
+    MAX_SLIM_CALLS, Merge, MergeKind, MergeUndone, Processing, Slim, SlimMerge, Slimmed, UndoMerge,
+};
 
 /// Body of `POST /api/knowledge`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -252,6 +254,9 @@ pub struct Knowledge {
     /// Who last approved or rejected it, as claimed; empty when nobody did.
     #[serde(default)]
     pub verified_by: String,
+    /// What readers should know before they take it at its word: `instructions` where it reads like orders to a model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
     /// How it relates to other records.
     pub relationships: Vec<Relationship>,
     /// The id of the agent message it comes from.

@@ -132,6 +132,7 @@ mod tests {
             created_at: protocol::Timestamp::from_millis(0),
             helpful: 0,
             harmful: 0,
+            flags: Vec::new(),
         };
         vec![
             source(

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::{DELETED, Fate, MAX_KEPT_NUMBER, beside, find};
 use crate::{
     access::Stamp,
-    knowledge::text_hash,
+    knowledge::{flags, text_hash},
     resource,
     store::{
         self, Change, Error, KnowledgeRow,
@@ -142,7 +142,9 @@ pub(super) fn import_knowledge(
     changes: &mut Vec<Change>,
     knowledge: KnowledgeRecord,
 ) -> Result<Fate, Error> {
-    let KnowledgeRecord { version, record } = knowledge;
+    let KnowledgeRecord { version, mut record } = knowledge;
+    // Each hub flags by its own rules.
+    record.flags = flags(&record.task, &record.content);
     let (kind, id) = (RecordKind::Knowledge, record.id.as_str());
     let here = find(db, "SELECT * FROM knowledge WHERE id = ?1", [id], knowledge::read)?;
     if let Some(here) = here {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KnowledgeRow, read};
 use crate::{
-    knowledge::{Author, Refusal, TextHash, item_result, text_hash},
+    knowledge::{Author, Refusal, TextHash, flags, item_result, text_hash},
     store::{
         Change, Error, Expected, IdempotentRequest, RecordKind, Store, Written, change::next_seq,
         columns::json, idempotency, left_out::is_unreadable, tools, versions::keep_version,
@@ -182,6 +182,9 @@ pub(super) fn advance(
     let is_same_text =
         (&record.task, &record.content) == (&before.record.task, &before.record.content);
     let hash = (!is_same_text).then(|| text_hash(&record.task, &record.content));
+    if !is_same_text {
+        record.flags = flags(&record.task, &record.content);
+    }
     record.updated_at = now;
     let row =
         KnowledgeRow { row: before.row, seq: next_seq(db)?, version: before.version + 1, record };

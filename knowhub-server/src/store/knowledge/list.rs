@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::hub::{Knowledge, KnowledgeStatus};
 use rusqlite::{Connection, named_params};
 
-use super::read;
+use super::{KnowledgeRow, read};
 use crate::store::{
     Error, Store,
     columns::json,
@@ -55,6 +55,29 @@ impl Store {
             let listed = (list(&tx, &filter, offset, limit, &left_out)?, count(&tx, &filter)?);
             tx.commit()?;
             Ok(listed)
+        })
+        .await
+    }
+}
+
+impl Store {
+    /// Lists approved records behind a row, oldest first, those of these scopes alone where any are named; at most `limit`.
+    pub(crate) async fn list_approved_after(
+        &self,
+        row: i64,
+        scopes: Vec<String>,
+        limit: u32,
+    ) -> Result<Vec<KnowledgeRow>, Error> {
+        let left_out = Arc::clone(&self.left_out);
+        self.read(move |db| {
+            let mut statement = db.prepare_cached(
+                "SELECT * FROM knowledge WHERE status = 'approved' AND row > ?1
+                   AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(scopes)
+                                             WHERE value IN (SELECT value FROM json_each(?2))))
+                 ORDER BY row LIMIT ?3",
+            )?;
+            let rows = statement.query((row, json(&scopes), limit))?;
+            Ok(left_out.list(&left_out::KNOWLEDGE, rows, read)?)
         })
         .await
     }

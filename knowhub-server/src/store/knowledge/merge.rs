@@ -12,7 +12,7 @@ use super::{
     text::list_twins,
 };
 use crate::{
-    knowledge::{self, Author, Merging, Refusal, TextHash, submitter},
+    knowledge::{self, Author, Merging, Refusal, TextHash, is_searchable, submitter, text_hash},
     store::{Change, Error, Expected, IdempotentRequest, Store, Written, idempotency, merges},
 };
 
@@ -72,8 +72,95 @@ fn unmerge(
     Ok((row, merges.into_iter().map(|merge| merge.target).collect()))
 }
 
+impl Store {
+    /// Merges a stored record into another, if both still say what they said and neither was merged with the other before.
+    pub(crate) async fn merge(
+        &self,
+        seen: Knowledge,
+        target: Knowledge,
+        merging: Merging,
+        author: Author,
+    ) -> Result<bool, Error> {
+        self.write(move |db, changes| {
+            let (Some(before), Some(row)) = (find_as_seen(db, &seen)?, find_as_seen(db, &target)?)
+            else {
+                return Ok(false);
+            };
+            let mut record = before.record.clone();
+            if merges::were_merged(db, &record.id, &target.id)? {
+                return Ok(false);
+            }
+            merge_into(db, changes, &mut record, row, &merging, &author)?;
+            write(db, changes, before, record, &author)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Finds an older record that says the same as this one, and was not merged with it before.
+    pub(crate) async fn find_older_twin(
+        &self,
+        row: KnowledgeRow,
+    ) -> Result<Option<Knowledge>, Error> {
+        self.read(move |db| {
+            let hash = text_hash(&row.record.task, &row.record.content);
+            for twin in list_twins(db, &hash)? {
+                let is_one = twin.row < row.row
+                    && is_searchable(&twin.record)
+                    && covers(&twin.record, &row.record)
+                    && !merges::were_merged(db, &twin.record.id, &row.record.id)?;
+                if is_one {
+                    return Ok(Some(twin.record));
+                }
+            }
+            Ok(None)
+        })
+        .await
+    }
+
+    /// Lists the records with which a record was merged, either way, be it that it was taken back.
+    pub(crate) async fn list_merged_with(
+        &self,
+        id: KnowledgeId,
+    ) -> Result<Vec<KnowledgeId>, Error> {
+        self.read(move |db| Ok(merges::list_merged_with(db, &id)?)).await
+    }
+}
+
+/// Finds a record that still says what was seen of it, and that searches find.
+fn find_as_seen(db: &Connection, seen: &Knowledge) -> Result<Option<KnowledgeRow>, Error> {
+    let Ok(row) = refusable(find_row(db, seen.id.as_str()))? else { return Ok(None) };
+    let is_same = (&row.record.task, &row.record.content) == (&seen.task, &seen.content);
+    Ok((is_same && is_searchable(&row.record)).then_some(row))
+}
+
+/// Turns a record that is about to be stored down if others say all of it; returns the first of them.
+pub(super) fn merge_new(
+    db: &Connection,
+    changes: &mut Vec<Change>,
+    record: &mut Knowledge,
+    hash: &TextHash,
+    served_from: &[Knowledge],
+) -> Result<Option<KnowledgeId>, Error> {
+    let twin = merge_into_twin(db, changes, record, hash)?;
+    if twin.is_some() || served_from.is_empty() {
+        return Ok(twin);
+    }
+    let rows = served_from.iter().map(|seen| find_as_seen(db, seen));
+    // What was taken from a record that has changed meanwhile may be the only one to say so.
+    let Some(rows) = rows.collect::<Result<Option<Vec<_>>, _>>()? else { return Ok(None) };
+    let merging =
+        Merging { kind: MergeKind::Subset, reason: "served".to_owned(), actor: HUB.to_owned() };
+    let author = Author { name: merging.actor.clone(), now: record.created_at };
+    let first = rows.first().map(|row| row.record.id.clone());
+    for row in rows {
+        merge_into(db, changes, record, row, &merging, &author)?;
+    }
+    Ok(first)
+}
+
 /// Turns a record that is about to be stored down if another says the same, for the same scopes at least; returns which.
-pub(super) fn merge_into_twin(
+fn merge_into_twin(
     db: &Connection,
     changes: &mut Vec<Change>,
     record: &mut Knowledge,

@@ -120,6 +120,7 @@ fn knowledge() -> impl Strategy<Value = Vec<Line>> {
                 },
                 status: KnowledgeStatus::Checked,
                 verified_by: "ann".into(),
+                flags: vec![],
                 relationships: vec![],
                 message_id: String::new(),
                 created_at: at,

@@ -46,6 +46,7 @@ pub(crate) fn records() -> Vec<Source> {
         created_at: "2026-03-09T21:58:35Z".parse().expect("a time"),
         helpful: 3,
         harmful: 1,
+        flags: Vec::new(),
     };
     vec![
         source(

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::KnowledgeStatus;
+use super::{KnowledgeStatus, check_list};
 use crate::{
-    hub::{Body, FieldFault, PlainTexts, WriteBody, check_bound, words::words},
+    hub::{Body, FieldFault, PlainTexts, WriteBody, bounds::ListEntry, check_bound, words::words},
     ids::KnowledgeId,
     time::Timestamp,
 };
@@ -114,4 +114,82 @@ pub struct MergeUndone {
     pub status: KnowledgeStatus,
     /// What it had been merged into.
     pub targets: Vec<KnowledgeId>,
+}
+
+/// The most calls of the model in one pass of slimming; more are refused.
+pub const MAX_SLIM_CALLS: u32 = 50;
+
+/// Body of `POST /api/knowledge/slim`; it may be left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Slim {
+    /// Nothing is merged; the answer tells what would be. `true` unless given.
+    pub dry_run: bool,
+    /// How often the model may be asked, 1 to 50.
+    #[schema(minimum = 1, maximum = 50)]
+    pub limit: u32,
+    /// Only records that hold for one of these; all when empty.
+    #[schema(value_type = Vec<ListEntry>, max_items = 100)]
+    pub scopes: Vec<String>,
+    /// Where the pass goes on: `next` of the answer before.
+    pub after: i64,
+    /// Taken and passed over: the hub asks the model of its settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2_000)]
+    pub model: Option<String>,
+}
+
+impl Default for Slim {
+    fn default() -> Self {
+        Self { dry_run: true, limit: MAX_SLIM_CALLS, scopes: Vec::new(), after: 0, model: None }
+    }
+}
+
+impl Body for Slim {
+    fn check(&self) -> Result<(), FieldFault> {
+        if !(1..=MAX_SLIM_CALLS).contains(&self.limit) {
+            return Err(FieldFault::new("limit", format!("must be 1 to {MAX_SLIM_CALLS}")));
+        }
+        check_list("scopes", &self.scopes)?;
+        check_bound("model", self.model.as_deref().unwrap_or_default())
+    }
+}
+
+impl WriteBody for Slim {
+    fn plain_texts(&self) -> PlainTexts<'_> {
+        PlainTexts::default().list("scopes", &self.scopes)
+    }
+}
+
+/// Answer to `POST /api/knowledge/slim`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Slimmed {
+    /// Whether nothing was merged.
+    pub dry_run: bool,
+    /// Whether a model was asked; without one only the same text is found.
+    pub judged: bool,
+    /// How many records were looked at.
+    pub examined: u64,
+    /// About how many of them the model gave nothing that could be used.
+    pub failed: u64,
+    /// What was merged, or would be.
+    pub merges: Vec<SlimMerge>,
+    /// Where the next call goes on; absent when the pass is at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// One record that was merged into an older one, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SlimMerge {
+    /// What is turned down.
+    pub record: KnowledgeId,
+    /// What stays.
+    pub target: KnowledgeId,
+    /// What the one is to the other.
+    pub kind: MergeKind,
+    /// Why.
+    pub reason: String,
+    /// Whether it was done; `false` in a dry run, and where either changed meanwhile.
+    pub applied: bool,
 }
