@@ -11,6 +11,7 @@ mod fixtures;
 mod full_disk;
 mod import;
 mod peers;
+mod pipeline_crash;
 mod relay;
 mod skill;
 mod start;
