@@ -109,10 +109,10 @@ async fn a_hub_killed_in_any_stage_loses_no_record() {
         system.start_hub().await.unwrap();
         for id in &ids {
             wait::until("the processing", async || {
-                let state = get(&system, &format!("/api/knowledge/{id}/processing")).await?;
-                let stage = state["stage"].as_str().context("a stage")?;
-                ensure!(stage == "done", "{state}");
-                ensure!(state["status"] == "approved" && state["judged"] == true, "{state}");
+                let told = get(&system, &format!("/api/knowledge/{id}/processing")).await?;
+                let stage = told["stage"].as_str().context("a stage")?;
+                ensure!(stage == "done", "{told}");
+                ensure!(told["status"] == "approved" && told["judged"] == true, "{told}");
                 Ok(())
             })
             .await
