@@ -103,7 +103,8 @@ async fn a_secret_goes_in_by_a_file_and_out_by_the_key() {
 async fn a_comma_in_a_filter_is_a_character_like_any_other() {
     let system = hub_with(vec![]).await;
     for owner in ["a", r"a,b\c"] {
-        let record = json!({"task": "sort lists", "content": "use a heap", "owner": owner});
+        let content = format!("use a heap, says {owner}");
+        let record = json!({"task": "sort lists", "content": content, "owner": owner});
         system.post("/api/knowledge", &record).await.unwrap();
     }
     for owner in ["a", r"a,b\c"] {
