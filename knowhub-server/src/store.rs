@@ -6,6 +6,8 @@
 //! | `experiences` | one row a report | never updated |
 //! | `resource_names` | count, scores and newest URL per name | together with the experience that changes it |
 //! | `knowledge` | one row a record | with a new `seq` whenever it changes |
+//! | `embedding_spaces` | which vectors can be compared, and how far embedding is | together with its vectors |
+//! | `vectors` | what an embedding model made of a knowledge record | gone when the record's text changes |
 //! | `resources` | one row a resource or content node | with a new `seq` whenever it changes |
 //! | `versions` | what a record said before | together with the change that replaced it |
 //! | `tombstones` | what was deleted, by whom and why | together with the deletion, with a `seq` of its own |
@@ -57,6 +59,7 @@ mod sealed;
 mod tombstones;
 mod tools;
 mod unreadable;
+mod vectors;
 mod versions;
 mod writer;
 
@@ -83,6 +86,7 @@ pub(crate) use reader::Reader;
 pub(crate) use resources::{Node, Reading, Resource, ResourceDeletion, ResourceFilter};
 pub(crate) use sealed::{Sealed, SealedIn};
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
+pub(crate) use vectors::{NewVector, SpaceRow, StoredVector, VectorCounts};
 pub(crate) use versions::{Expected, VersionFilter};
 
 use crate::metrics::{CommitMetrics, Load};

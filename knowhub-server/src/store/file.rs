@@ -18,7 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_whole_hub.sql"),
     include_str!("../../migrations/0003_answers_by_path.sql"),
     include_str!("../../migrations/0004_erasures.sql"),
-    include_str!("../../migrations/0006_pipeline.sql"),
+    include_str!("../../migrations/0005_pipeline.sql"),
+    include_str!("../../migrations/0006_vectors.sql"),
 ];
 
 /// Marks the file as a KnowHub store; the letters `KnHb`.
