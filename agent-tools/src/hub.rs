@@ -186,6 +186,11 @@ impl Client {
         self.read(self.request(Method::GET, "api/whoami")).await
     }
 
+    /// Tells how far the hub's knowledge is embedded.
+    pub async fn embeddings(&self) -> Result<hub::Embeddings, Error> {
+        self.read(self.request(Method::GET, "api/embeddings")).await
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let timeout = if method == Method::GET { READ_TIMEOUT } else { WRITE_TIMEOUT };
         self.request_of_any_length(method, path).timeout(timeout)

@@ -5,6 +5,7 @@ mod contents;
 mod cors;
 mod deletion;
 mod demand;
+mod embeddings;
 mod error;
 mod etag;
 mod experiences;

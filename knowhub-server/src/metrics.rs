@@ -13,7 +13,7 @@ use prometheus_client::{
 use protocol::{Timestamp, hub::ErrorCode};
 use service::metrics::{RequestMetrics, register_process};
 
-use labels::{Called, Code, Kind, Searched, Stepped, Tokens};
+use labels::{Called, Code, Embedded, Kind, Searched, Stepped, Tokens};
 
 /// Upper bounds of the classes of commit durations, in seconds.
 const COMMIT_DURATIONS: [f64; 11] =
@@ -38,6 +38,8 @@ pub(crate) struct Metrics {
     steps: Family<Stepped, Counter>,
     records_waiting: Family<Kind, Gauge>,
     longest_wait: Gauge,
+    embedded_texts: Family<Embedded, Counter>,
+    embedding_remaining: Gauge,
     demand_dropped: Counter,
     rows: Family<Kind, Gauge>,
     load: LoadMetrics,
@@ -157,6 +159,17 @@ impl Metrics {
         self.longest_wait.set(wait.as_secs().cast_signed());
     }
 
+    /// Counts texts that an embedding model was given, and whether it answered; `role` is `query` or `passage`.
+    pub(crate) fn embedded(&self, role: &'static str, texts: usize, is_answered: bool) {
+        let outcome = if is_answered { "answered" } else { "failed" };
+        self.embedded_texts.get_or_create(&Embedded { role, outcome }).inc_by(texts as u64);
+    }
+
+    /// Notes how many changed records are still to be embedded.
+    pub(crate) fn embedding_remaining(&self, records: u32) {
+        self.embedding_remaining.set(records.into());
+    }
+
     /// Counts a miss that could not be remembered.
     pub(crate) fn demand_dropped(&self) {
         self.demand_dropped.inc();
@@ -249,6 +262,16 @@ impl Metrics {
             "Their price, in the provider's currency",
             self.model_cost.clone(),
         );
+        hub.register(
+            "embedded_texts",
+            "Texts that the embedding model was given",
+            self.embedded_texts.clone(),
+        );
+        hub.register(
+            "embedding_remaining",
+            "Changed records that are still to be embedded",
+            self.embedding_remaining.clone(),
+        );
     }
 }
 
@@ -311,6 +334,7 @@ mod tests {
         metrics.model_called("evolve", Some(Usage::default()));
         metrics.stepped("dedup", "passed");
         metrics.records_waiting("pending", 1);
+        metrics.embedded("query", 1, true);
         metrics.rows("experiences", 1);
         metrics.index("experiences", IndexLoad { changes_in_memory: 0, is_current: true });
         metrics

@@ -6,6 +6,7 @@ mod caller;
 mod content;
 mod demand;
 mod depth;
+mod embeddings;
 mod experience;
 mod fault;
 mod knowledge;
@@ -26,6 +27,7 @@ pub use caller::{Role, Whoami};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};
 pub use depth::{MAX_JSON_DEPTH, check_depth};
+pub use embeddings::{EmbeddingProgress, EmbeddingStage, Embeddings};
 pub use experience::{
     Experience, ExperienceCreated, ExperienceDeleted, ExperienceHit, ExperienceSearch,
     NewExperience, ResourceHit,

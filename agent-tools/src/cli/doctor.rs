@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use protocol::{hub::Whoami, im::Contact};
+use protocol::{
+    hub::{EmbeddingStage, Embeddings, Whoami},
+    im::Contact,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -45,6 +48,9 @@ struct Finding {
     /// Of the hub: for whom it takes the caller; `None` when that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<Whoami>,
+    /// Of the hub: how far its knowledge is embedded; `None` when that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embeddings: Option<Embeddings>,
     /// What is wrong; `None` when nothing is.
     problem: Option<String>,
     /// What to do; `None` when nothing is wrong.
@@ -63,16 +69,17 @@ impl Finding {
         let ok = problem.is_none();
         let hint = (!ok).then_some(hint);
         let (verdict, problem) = problem.map_or(("ok", None), |(word, text)| (word, Some(text)));
-        let (origin, caller) = (origin.name(), None);
-        Self { service, address, setting, origin, ok, verdict, caller, problem, hint }
+        let (origin, caller, embeddings) = (origin.name(), None, None);
+        Self { service, address, setting, origin, ok, verdict, caller, embeddings, problem, hint }
     }
 }
 
 impl Doctor {
     pub(super) async fn run(self, context: &Context, origins: &Origins) -> Outcome {
-        let (hub, contacts) = tokio::join!(context.hub.health(), async {
-            context.im().contacts(RELAY_PATIENCE).await
-        });
+        let (hub, embeddings, contacts) =
+            tokio::join!(context.hub.health(), context.hub.embeddings(), async {
+                context.im().contacts(RELAY_PATIENCE).await
+            });
         let is_online =
             |contact: &Contact| contact.contact_id == context.librarian && contact.online;
         let librarian = match &contacts {
@@ -104,6 +111,8 @@ impl Doctor {
             ),
             Finding {
                 caller,
+                // A hub that cannot tell is told of by its other answers.
+                embeddings: embeddings.ok(),
                 ..Finding::new(
                     "hub",
                     context.hub.api().to_string(),
@@ -138,13 +147,17 @@ fn report(findings: &[Finding]) -> Outcome {
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { service, address, setting, origin, verdict, caller, problem, hint, ok } = finding;
+    let Finding { service, address, setting, origin, verdict, caller, embeddings, problem, hint, ok } =
+        finding;
     let style = if *ok { GOOD } else { BAD };
     let mut line =
         format!("{style}{verdict:7}{style:#}  {service:9}  {address}  ({setting}, {origin})");
     // Writing to a string cannot fail.
     if let Some(Whoami { name, role, needs_token: true }) = caller {
         let _ = write!(line, "\n         as {}, with the role {}", printable(name), role.as_str());
+    }
+    if let Some(told) = embeddings.as_ref().and_then(embedding_told) {
+        let _ = write!(line, "\n         {}", printable(told));
     }
     if let Some(problem) = problem {
         let _ = write!(line, "\n         {}", printable(problem));
@@ -153,6 +166,27 @@ fn line(finding: &Finding) -> String {
         let _ = write!(line, "\n         hint: {hint}");
     }
     line
+}
+
+/// Says how far the knowledge is embedded; nothing where there is no model for it.
+fn embedding_told(embeddings: &Embeddings) -> Option<String> {
+    let Embeddings { progress, records, embedded, refused, .. } = embeddings;
+    let mut told = match progress.stage {
+        EmbeddingStage::Off => return None,
+        EmbeddingStage::Current => "searches by words and by vectors".to_owned(),
+        EmbeddingStage::Opening => "searches by words until its vectors are read".to_owned(),
+        EmbeddingStage::Building => "searches by words until all is embedded".to_owned(),
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(told, " ({}: {embedded} of {records} records embedded", progress.space);
+    if *refused > 0 {
+        let _ = write!(told, ", {refused} refused by the model");
+    }
+    told.push(')');
+    if !progress.problem.is_empty() {
+        let _ = write!(told, "; embedding does not go on: {}", progress.problem);
+    }
+    Some(told)
 }
 
 /// Where the address of each service came from.

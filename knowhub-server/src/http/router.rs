@@ -5,6 +5,8 @@ use axum::{
     http::{Method, Uri},
     middleware,
 };
+use protocol::hub::EmbeddingProgress;
+use serde::Serialize;
 use service::{http::health_routes, metrics::RequestMetrics};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -14,7 +16,7 @@ use super::{
     caller::authenticate,
     contents,
     cors::cors,
-    demand, experiences,
+    demand, embeddings, experiences,
     heeded::{Heeded, refuse_unheeded},
     knowledge,
     large_bodies::{LargeBodies, take_turns},
@@ -64,6 +66,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(contents::show_content))
         .routes(routes!(reseal::reseal_secrets))
         .routes(routes!(demand::list_demand))
+        .routes(routes!(embeddings::show_embeddings))
         .routes(routes!(whoami::show_caller))
         .routes(routes!(metrics::show_metrics))
         .routes(routes!(transfer::export_all))
@@ -81,7 +84,11 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .route_layer(middleware::from_fn_with_state(heeded, refuse_unheeded))
         .route_layer(middleware::from_fn_with_state(gate, authenticate))
         .merge(openapi::routes(document))
-        .merge(health_routes(move || search.ready().and_then(|()| store.ready())))
+        .merge(health_routes(move || {
+            search.ready()?;
+            store.ready()?;
+            Ok(Details { embedding: search.embedding_progress() })
+        }))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
     // Without listed origins an OPTIONS request is a method that no route takes.
@@ -89,6 +96,12 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
     routes
         .layer(middleware::from_fn_with_state(counts.clone(), request::observe))
         .layer(middleware::from_fn_with_state(counts.requests.clone(), RequestMetrics::measure))
+}
+
+/// What `GET /readyz` tells beside the status.
+#[derive(Serialize)]
+struct Details {
+    embedding: EmbeddingProgress,
 }
 
 async fn unknown_route(uri: Uri) -> Error {

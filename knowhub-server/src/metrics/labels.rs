@@ -49,3 +49,10 @@ pub(super) struct Tokens {
     pub(super) purpose: &'static str,
     pub(super) direction: &'static str,
 }
+
+/// Texts of which role an embedding model was given, and how that went.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Embedded {
+    pub(super) role: &'static str,
+    pub(super) outcome: &'static str,
+}

@@ -34,6 +34,14 @@ impl Change {
         }
     }
 
+    /// Returns the knowledge record that is new or changed, if it is one.
+    pub(crate) fn knowledge(&self) -> Option<&KnowledgeRow> {
+        match self {
+            Self::Knowledge(row) => Some(row),
+            _ => None,
+        }
+    }
+
     /// Returns the change's number.
     pub(crate) fn seq(&self) -> i64 {
         match self {

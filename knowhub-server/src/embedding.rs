@@ -1,0 +1,200 @@
+//! Embeddings of knowledge: made in the background, stored beside the records, searched in an index of their own.
+//!
+//! The store's change sequence says what is still to be embedded, so that a stopped hub goes on where it was.
+//! A model of another name or dimension makes a space of its own, which is used once every record has a vector in it.
+
+mod follow;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use llm::embedding::{Embedder, Embedding, TextRole};
+use protocol::hub::{EmbeddingProgress, EmbeddingStage, Knowledge};
+use service::logging::chain;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    metrics::Metrics,
+    search::knowledge_labels,
+    store::{Change, RecordKind, Store},
+    vectors::VectorIndex,
+};
+
+/// How long a search waits for the embedding of its query; then it goes on by words alone.
+const QUERY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long searches go by words alone after a query could not be embedded, so that a dead model slows down only one of them.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// What is embedded of a record, and indexed.
+pub(crate) fn embedded_text(record: &Knowledge) -> String {
+    format!("{}\n{}", record.task, record.content)
+}
+
+/// What searches and the store's writer know of the vectors; clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Live(Arc<LiveState>);
+
+#[derive(Default)]
+struct LiveState {
+    /// The space in use; none before its index is open.
+    space: RwLock<Option<Arc<OpenSpace>>>,
+    /// Signalled when a record has changed.
+    changed: Notify,
+}
+
+/// A space with its index.
+pub(crate) struct OpenSpace {
+    /// Its number in the store.
+    pub(crate) space: i64,
+    /// Its name.
+    pub(crate) name: String,
+    /// How many numbers a vector has.
+    pub(crate) dimension: usize,
+    /// Its vectors.
+    pub(crate) index: VectorIndex,
+    /// Every record has its vector here, but for fresh ones.
+    is_whole: AtomicBool,
+}
+
+impl Live {
+    /// Takes in what was committed, so that the next search neither finds a deleted record nor filters by old labels.
+    pub(crate) fn publish(&self, changes: &[Change]) {
+        let mut is_changed = false;
+        let space = self.space();
+        for change in changes {
+            match (change, &space) {
+                (Change::Knowledge(row), Some(space)) => {
+                    match knowledge_labels(&row.record) {
+                        Some(labels) => _ = space.index.relabel(row.row, &labels),
+                        None => space.index.hide(row.row),
+                    }
+                }
+                (Change::Deleted(gone), Some(space)) if gone.kind == RecordKind::Knowledge => {
+                    space.index.hide(gone.row);
+                }
+                _ => {}
+            }
+            is_changed |= change.kind() == RecordKind::Knowledge;
+        }
+        if is_changed {
+            self.0.changed.notify_one();
+        }
+    }
+
+    fn space(&self) -> Option<Arc<OpenSpace>> {
+        self.0.space.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn show(&self, space: Option<Arc<OpenSpace>>) {
+        *self.0.space.write().unwrap_or_else(PoisonError::into_inner) = space;
+    }
+}
+
+/// A query's vector, and where to search by it.
+#[derive(Clone)]
+pub(crate) struct QueryVector {
+    /// Of unit length.
+    pub(crate) vector: Vec<f32>,
+    /// What it can be compared with.
+    pub(crate) space: Arc<OpenSpace>,
+}
+
+/// A handle to what makes embeddings; clones share it.
+#[derive(Clone)]
+pub(crate) struct Embeddings {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    embedder: Arc<dyn Embedder>,
+    store: Store,
+    /// Where the indexes are.
+    folder: PathBuf,
+    live: Live,
+    metrics: Arc<Metrics>,
+    progress: Mutex<EmbeddingProgress>,
+    /// Until then searches go by words alone.
+    paused_until: Mutex<Option<Instant>>,
+}
+
+impl Embeddings {
+    /// Takes a model into use; [`Embeddings::follow`] does the work.
+    pub(crate) fn new(
+        embedder: Arc<dyn Embedder>,
+        store: Store,
+        folder: PathBuf,
+        live: Live,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let progress = Mutex::new(EmbeddingProgress {
+            space: embedder.space().to_owned(),
+            dimension: 0,
+            stage: EmbeddingStage::Opening,
+            remaining: 0,
+            problem: String::new(),
+        });
+        let paused_until = Mutex::default();
+        let shared = Shared { embedder, store, folder, live, metrics, progress, paused_until };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Returns how far the records are embedded.
+    pub(crate) fn progress(&self) -> EmbeddingProgress {
+        self.shared.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the number of the space in use, once there is one.
+    pub(crate) fn space(&self) -> Option<i64> {
+        self.shared.live.space().map(|space| space.space)
+    }
+
+    /// Embeds a query; nothing when not all records have their vectors yet, or the model does not answer in time.
+    pub(crate) async fn embed_query(&self, query: &str) -> Option<QueryVector> {
+        self.embed_one(query, TextRole::Query).await
+    }
+
+    /// Embeds a text as records are embedded, to find those that say the same.
+    pub(crate) async fn embed_passage(&self, text: &str) -> Option<QueryVector> {
+        self.embed_one(text, TextRole::Passage).await
+    }
+
+    async fn embed_one(&self, text: &str, role: TextRole) -> Option<QueryVector> {
+        let space = self.shared.live.space().filter(|space| space.is_whole.load(Ordering::Acquire))?;
+        if self.is_paused() {
+            return None;
+        }
+        let deadline = Instant::now() + QUERY_PATIENCE;
+        let embedded = self.shared.embedder.embed(&[text.to_owned()], role, deadline).await;
+        self.shared.metrics.embedded("query", 1, embedded.is_ok());
+        match embedded {
+            Ok(mut embedded) => match embedded.pop() {
+                Some(Embedding::Vector { vector, .. }) if vector.len() == space.dimension => {
+                    Some(QueryVector { vector, space })
+                }
+                _ => None,
+            },
+            Err(err) => {
+                tracing::warn!(error = %chain(&err), "a query was not embedded; searches go by words alone for a moment");
+                self.pause();
+                None
+            }
+        }
+    }
+
+    fn is_paused(&self) -> bool {
+        let until = self.shared.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn pause(&self) {
+        let until = Some(Instant::now() + PAUSE_AFTER_FAILURE);
+        *self.shared.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
