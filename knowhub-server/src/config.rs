@@ -85,6 +85,20 @@ pub struct Config {
     )]
     pub search_recall_factor: u8,
 
+    /// Let the language model order what a search of knowledge found, where there is a model; `false` spares its cost.
+    #[arg(
+        long,
+        env = "SEARCH_RERANK",
+        value_name = "SEARCH_RERANK",
+        default_value_t = true,
+        action = clap::ArgAction::Set,
+    )]
+    pub search_rerank: bool,
+
+    /// How sure the signals of a search make it that a record answers, as `knowhub eval --fit` wrote it [default: the hub's own for the embedding model in use].
+    #[arg(long, env = "SEARCH_CALIBRATION", value_name = "SEARCH_CALIBRATION")]
+    pub search_calibration: Option<PathBuf>,
+
     /// What the log has of each search: its text with likely secrets cut out, or its length alone.
     #[arg(long, env = "SEARCH_LOG", value_name = "SEARCH_LOG", default_value = "redacted")]
     pub search_log: SearchLog,

@@ -32,6 +32,17 @@ const QUERY_PATIENCE: Duration = Duration::from_secs(2);
 /// How long searches go by words alone after a query could not be embedded, so that a dead model slows down only one of them.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
+/// Returns how it is with embeddings where there is no model for them.
+pub(crate) fn off() -> EmbeddingProgress {
+    EmbeddingProgress {
+        space: String::new(),
+        dimension: 0,
+        stage: EmbeddingStage::Off,
+        remaining: 0,
+        problem: String::new(),
+    }
+}
+
 /// What is embedded of a record, and indexed.
 pub(crate) fn embedded_text(record: &Knowledge) -> String {
     format!("{}\n{}", record.task, record.content)
@@ -133,13 +144,8 @@ impl Embeddings {
         live: Live,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let progress = Mutex::new(EmbeddingProgress {
-            space: embedder.space().to_owned(),
-            dimension: 0,
-            stage: EmbeddingStage::Opening,
-            remaining: 0,
-            problem: String::new(),
-        });
+        let (space, stage) = (embedder.space().to_owned(), EmbeddingStage::Opening);
+        let progress = Mutex::new(EmbeddingProgress { space, stage, ..off() });
         let paused_until = Mutex::default();
         let shared = Shared { embedder, store, folder, live, metrics, progress, paused_until };
         Self { shared: Arc::new(shared) }

@@ -20,6 +20,7 @@
 //! - `pipeline`: processing what was reported, with a model where there is one.
 //! - `knowledge`: what a reported piece of knowledge becomes before it is stored.
 //! - `search`: which rows answer a query, and in what order.
+//! - `embedding`: vectors of knowledge, made in the background and kept after the store.
 //! - `index`: the lexical index, derived from the rows.
 //! - `vectors`: the vector index, derived from the rows' vectors.
 //! - `text`: how text is split for all of that.
@@ -32,6 +33,7 @@ pub mod command;
 pub mod config;
 mod demand;
 mod editor;
+mod embedding;
 mod export;
 mod http;
 mod import;
@@ -48,7 +50,6 @@ mod secrets;
 mod store;
 mod text;
 mod vault;
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing searches by vectors yet"))]
 mod vectors;
 
 use std::{io, sync::Arc, time::Duration};
@@ -69,13 +70,14 @@ pub use vectors::Error as VectorsError;
 use access::Gate;
 use demand::Demand;
 use editor::Editor;
+use embedding::{Embeddings, Live};
 use import::Importer;
 use lookups::Lookups;
 use metrics::Metrics;
 use model::Model;
 use pipeline::Pipeline;
 use protocol::Timestamp;
-use search::{RecentRows, Search};
+use search::{Calibration, CalibrationFault, Ranking, RecentRows, Search};
 use store::Store;
 use vault::Vault;
 
@@ -97,6 +99,12 @@ pub enum Error {
     /// The language model's settings cannot be used.
     #[error(transparent)]
     Model(#[from] llm::config::SettingsError),
+    /// The embedding model's settings cannot be used.
+    #[error(transparent)]
+    Embeddings(#[from] llm::embedding::SettingsError),
+    /// `SEARCH_CALIBRATION` cannot be used.
+    #[error(transparent)]
+    Calibration(#[from] CalibrationFault),
     /// The listener failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
@@ -155,17 +163,34 @@ impl Hub {
         let gate = Gate::open(config)?;
         let vault = Arc::new(Vault::new(config.org_keys.as_ref())?);
         let recent = RecentRows::default();
-        let publisher = recent.clone();
+        let live = Live::default();
+        let (publisher, live_publisher) = (recent.clone(), live.clone());
         let metrics = Arc::new(Metrics::default());
         let store = Store::open(&config.knowhub_db, metrics.commits.clone(), move |changes| {
+            live_publisher.publish(&changes);
             publisher.publish(&changes);
         })?;
         import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");
-        let search =
-            Search::open(store.clone(), recent, &folder, config.search_recall_factor.into())?;
+        let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
+        let embedder = config.embeddings.embedder()?;
+        let space = embedder.as_ref().map(|embedder| embedder.space().to_owned());
+        let embeddings = embedder.map(|embedder| {
+            let folder = folder.join("vectors");
+            Embeddings::new(embedder, store.clone(), folder, live, metrics.clone())
+        });
+        let ranking = Ranking {
+            recall_factor: config.search_recall_factor.into(),
+            embeddings: embeddings.clone(),
+            reranker: model.clone().filter(|_| config.search_rerank),
+            calibration: Calibration::load(config.search_calibration.as_deref(), space.as_deref())?,
+        };
+        let search = Search::open(store.clone(), recent, &folder, ranking)?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         search.follow(&tasks, &stop);
+        if let Some(embeddings) = embeddings {
+            tasks.spawn(embeddings.follow(stop.clone()));
+        }
         gate.follow(&tasks, &stop);
         let (keys, secrets) = (Arc::clone(&vault), store.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
@@ -186,7 +211,6 @@ impl Hub {
         );
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = metrics.registry(Timestamp::now());
-        let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
         let pipeline = Pipeline::new(store.clone(), search.clone(), model.clone(), metrics.clone());
         pipeline.follow(&tasks, &stop);
         let editor = Editor::new(store.clone(), model);

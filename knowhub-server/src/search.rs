@@ -1,10 +1,13 @@
 //! Search over the store's rows: lexical indexes that follow it, and what counts as an answer.
 
+mod calibration;
 mod experiences;
 mod follow;
+mod fusion;
 mod knowledge;
 mod places;
 mod relevance;
+mod rerank;
 mod resources;
 mod rows;
 
@@ -13,15 +16,18 @@ use std::{path::Path, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
-pub(crate) use knowledge::KnowledgeQuery;
+pub(crate) use calibration::{Calibration, CalibrationFault};
+pub(crate) use knowledge::{KnowledgeQuery, filter_labels as knowledge_labels};
 use places::Places;
 pub(crate) use resources::ResourceQuery;
 use rows::Rows;
 
 use crate::{
     blocking,
+    embedding::Embeddings,
     index::{self, Following, Grams, Index, Recent, Update},
     metrics::IndexLoad,
+    model::Model,
     store::{self, Change, RecordKind, Store},
 };
 
@@ -120,8 +126,19 @@ pub(crate) struct Search {
     indexes: Kinds<Index>,
     /// Where searches run.
     places: Places,
-    /// How many candidates a knowledge search recalls per result.
-    recall_factor: usize,
+    ranking: Arc<Ranking>,
+}
+
+/// What ranks knowledge besides its words.
+pub(crate) struct Ranking {
+    /// How many candidates a search recalls per result, of each half.
+    pub(crate) recall_factor: usize,
+    /// Embeds queries and records, if there is a model for it.
+    pub(crate) embeddings: Option<Embeddings>,
+    /// Orders what was found, if there is a model for it.
+    pub(crate) reranker: Option<Model>,
+    /// How sure the signals make a search that a record answers.
+    pub(crate) calibration: Calibration,
 }
 
 impl Search {
@@ -130,7 +147,7 @@ impl Search {
         store: Store,
         recent: RecentRows,
         folder: &Path,
-        recall_factor: usize,
+        ranking: Ranking,
     ) -> Result<Self, index::Error> {
         let RecentRows(recent) = recent;
         let open = |name, recent| Index::open(&folder.join(name), recent, store.identity());
@@ -139,7 +156,7 @@ impl Search {
             knowledge: open("knowledge", recent.knowledge)?,
             resources: open("resources", recent.resources)?,
         };
-        Ok(Self { store, indexes, places: Places::new(), recall_factor })
+        Ok(Self { store, indexes, places: Places::new(), ranking: Arc::new(ranking) })
     }
 
     /// Runs a whole search where it may block: to hand it from thread to thread costs more than most of its steps.
@@ -159,6 +176,17 @@ impl Search {
         for (kind, _, index) in self.indexes.each() {
             tasks.spawn(follow::follow(kind, self.store.clone(), index.clone(), stop.clone()));
         }
+    }
+
+    /// Returns how far the knowledge is embedded.
+    pub(crate) fn embedding_progress(&self) -> EmbeddingProgress {
+        let embeddings = self.ranking.embeddings.as_ref();
+        embeddings.map_or_else(embedding::off, Embeddings::progress)
+    }
+
+    /// Returns the number of the embedding space in use, if there is one.
+    pub(crate) fn embedding_space(&self) -> Option<i64> {
+        self.ranking.embeddings.as_ref().and_then(Embeddings::space)
     }
 
     /// Returns how many searches run and how many wait for a place.

@@ -13,6 +13,7 @@ use super::{
     Error,
     entry::{Entry, Sought},
     fields::{Fields, is_character},
+    query::{FAINT, Query},
 };
 
 /// In how many rows tokens stand.
@@ -86,12 +87,13 @@ impl<'a> Statistics<'a> {
         &self.frequencies
     }
 
-    /// Returns how often each token stands in the rows in memory, and what it weighs; of these tokens that were counted.
-    pub(super) fn columns(&self, tokens: &[String]) -> Result<Vec<Column<'_>>, Error> {
+    /// Returns how often each token stands in the rows in memory, and what it weighs; of the query's tokens those that were counted.
+    pub(super) fn columns(&self, query: &Query) -> Result<Vec<Column<'_>>, Error> {
         let mut columns = Vec::new();
-        for token in tokens {
+        for token in &query.tokens {
             let Some(counts) = self.recent_counts.get(token) else { continue };
             let bm25 = Bm25Weight::for_terms(self, &[self.fields.token_term(token)])?;
+            let bm25 = if query.faint.contains(token) { bm25.boost_by(FAINT) } else { bm25 };
             columns.push(Column { counts, bm25, is_character: is_character(token) });
         }
         Ok(columns)

@@ -135,6 +135,7 @@ impl Asked {
             tokens: self.tokens.clone(),
             matching,
             labels: self.category.clone(),
+            faint: Vec::new(),
             without: Vec::new(),
         }
     }

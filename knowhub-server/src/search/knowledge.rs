@@ -1,17 +1,20 @@
-//! Searching knowledge: lexical recall within the filters, then a decision on each candidate's relevance.
+//! Searching knowledge: recall by words and by vectors within the filters, one order, and a decision on each candidate.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus, Signals};
+use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus};
 
 use super::{
     Error, Rows, Search,
+    fusion::{self, Candidate, Named},
     relevance::{self, Question, counted_tokens},
+    rerank::rerank,
 };
 use crate::{
-    index::{Doc, Hit, Match, Query, View},
+    embedding::{QueryVector, embedded_text},
+    index::{Doc, Match, Query, View},
     store::KnowledgeRow,
-    text::tokens,
+    text::{content_tokens, tokens},
 };
 
 /// A search for knowledge.
@@ -35,32 +38,32 @@ pub(crate) struct KnowledgeQuery {
     pub(crate) all: bool,
 }
 
-/// Returns what the index knows of a record.
+/// Returns what the index of words knows of a record.
 pub(super) fn doc(row: &KnowledgeRow) -> Doc {
     let record = &row.record;
-    let mut labels = vec![
-        name_label(record.id.as_str()),
-        name_label(record.source.name.trim()),
-        format!("owner:{}", record.owner),
-    ];
+    let names = [record.id.as_str(), record.source.name.trim()];
+    let mut labels: Vec<String> = names.into_iter().map(name_label).collect();
+    // One that is not searchable has no label that filters could ask for.
+    labels.extend(filter_labels(record).unwrap_or_default());
+    let texts = vec![embedded_text(record)];
+    Doc { row: row.row, seq: row.seq, group: None, texts, labels }
+}
+
+/// Returns what a record is filtered by, as `kind:value`; nothing for one that is not searchable.
+pub(crate) fn filter_labels(record: &Knowledge) -> Option<Vec<String>> {
+    if !is_searchable(record) {
+        return None;
+    }
+    let mut labels = vec![format!("owner:{}", record.owner)];
     labels.extend(record.types.iter().map(|one| format!("type:{one}")));
     labels.extend(record.scopes.iter().map(|one| format!("scope:{one}")));
     labels.extend(record.tags.iter().map(|(name, value)| tag_label(name, value)));
     labels.extend((1..=record.eval.score).map(|score| format!("min_score:{score}")));
-    if is_searchable(record) {
-        labels.push(SEARCHABLE.to_owned());
-    }
-    Doc { row: row.row, seq: row.seq, group: None, texts: vec![searched_text(record)], labels }
+    Some(labels)
 }
-
-const SEARCHABLE: &str = "searchable";
 
 fn is_searchable(record: &Knowledge) -> bool {
     matches!(record.status, KnowledgeStatus::Approved | KnowledgeStatus::Checked)
-}
-
-fn searched_text(record: &Knowledge) -> String {
-    format!("{}\n{}", record.task, record.content)
 }
 
 /// Labels a record's id and its source's name, which are found in any case.
@@ -73,12 +76,13 @@ fn tag_label(name: &str, value: &str) -> String {
 }
 
 impl KnowledgeQuery {
+    /// Returns the groups of labels, of each of which a record must have one.
     fn filters(&self) -> Vec<Vec<String>> {
         let labels = |kind, values: &[String]| -> Vec<String> {
             values.iter().map(|value| format!("{kind}:{value}")).collect()
         };
-        let mut groups =
-            vec![vec![SEARCHABLE.to_owned()], vec![format!("min_score:{}", self.min_score)]];
+        // Every searchable record has a score, so that this group stands for being searchable too.
+        let mut groups = vec![vec![format!("min_score:{}", self.min_score)]];
         groups.extend(labels("type", &self.types).into_iter().map(|label| vec![label]));
         groups.extend(self.tags.iter().map(|(name, value)| vec![tag_label(name, value)]));
         for group in [labels("owner", &self.owners), labels("scope", &self.scopes)] {
@@ -88,84 +92,129 @@ impl KnowledgeQuery {
         }
         groups
     }
-}
 
-/// Decides on a candidate's relevance.
-fn judged(
-    (hit, record): (Hit, Knowledge),
-    question: &Question,
-    names: &HashSet<String>,
-) -> KnowledgeHit {
-    let is_named = names.contains(&record.source.name.trim().to_lowercase())
-        || names.contains(record.id.as_str());
-    let relevant = is_named || question.is_answered_by(&searched_text(&record));
-    let lexical = (hit.score > 0.0).then_some(f64::from(hit.score));
-    let signals = Signals { lexical, ..Signals::default() };
-    KnowledgeHit { knowledge: record, relevant, signals }
+    fn passes(&self, record: &Knowledge) -> bool {
+        filter_labels(record).is_some_and(|labels| {
+            self.filters().iter().all(|group| group.iter().any(|label| labels.contains(label)))
+        })
+    }
 }
 
 impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
-        let query = query.clone();
-        self.run(move |search, rows| search.find_knowledge(&query, rows)).await
-    }
-
-    fn find_knowledge(
-        &self,
-        query: &KnowledgeQuery,
-        rows: &Rows<'_>,
-    ) -> Result<KnowledgeSearch, Error> {
-        let view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
-        let question = Question::new(&query.q, view.frequencies());
-        let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let recalled = self.recall(&view, query, &names, rows)?.into_iter();
-        let mut ranked: Vec<KnowledgeHit> =
-            recalled.map(|hit| judged(hit, &question, &names)).collect();
+        let vector = match &self.ranking.embeddings {
+            Some(embeddings) => embeddings.embed_query(&query.q).await,
+            None => None,
+        };
+        let (asked, top_k) = (query.clone(), query.top_k);
+        let mut ranked =
+            self.run(move |search, rows| search.rank(&asked, vector.as_ref(), rows)).await?;
 
         // Of those that would have been shown, so that `all` shows what is counted here.
-        let irrelevant = ranked.iter().take(query.top_k).filter(|hit| !hit.relevant).count();
+        let irrelevant = ranked.iter().take(top_k).filter(|hit| !hit.relevant).count();
         let withheld = if query.all { 0 } else { irrelevant as u64 };
         ranked.retain(|hit| hit.relevant || query.all);
-        ranked.truncate(query.top_k);
-        Ok(KnowledgeSearch {
-            count: ranked.len() as u64,
-            results: ranked,
-            reranked: false,
-            withheld,
-        })
+        let reranked = match &self.ranking.reranker {
+            Some(model) => rerank(model, &query.q, &mut ranked).await,
+            None => false,
+        };
+        ranked.truncate(top_k);
+        Ok(KnowledgeSearch { count: ranked.len() as u64, results: ranked, reranked, withheld })
     }
 
-    /// Returns the candidates: the record whose id or name the query is, then by BM25.
+    /// Returns all candidates, best first, each judged.
+    fn rank(
+        &self,
+        query: &KnowledgeQuery,
+        vector: Option<&QueryVector>,
+        rows: &Rows<'_>,
+    ) -> Result<Vec<KnowledgeHit>, Error> {
+        let view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
+        let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
+        let candidates = self.recall(&view, query, &names, vector, rows)?;
+        let question = Question::new(&query.q, view.frequencies());
+        Ok(fusion::rank(candidates, &question, vector.is_some(), &self.ranking.calibration))
+    }
+
+    /// Returns the candidates: the record whose id or name the query is, the best by BM25, the nearest by cosine.
     fn recall(
         &self,
         view: &View<'_>,
         query: &KnowledgeQuery,
         names: &HashSet<String>,
+        vector: Option<&QueryVector>,
         rows: &Rows<'_>,
-    ) -> Result<Vec<(Hit, Knowledge)>, Error> {
-        let limit = self.recall_factor * query.top_k;
+    ) -> Result<Vec<Candidate>, Error> {
+        let limit = self.ranking.recall_factor * query.top_k;
+        let (tokens, faint) = ranked_tokens(&query.q);
         let recalled = |matching, names: Vec<String>| {
             let mut labels = query.filters();
             labels.extend((!names.is_empty()).then_some(names));
-            let tokens = tokens(&query.q);
-            view.search(&Query { tokens, matching, labels, without: Vec::new() }, limit)
+            let tokens = tokens.clone();
+            let faint = faint.clone();
+            view.search(&Query { tokens, faint, matching, labels, without: Vec::new() }, limit)
         };
         let label = |name: &String| name_label(name);
-        let whole = recalled(Match::Labels, vec![name_label(query.q.trim())])?;
-        let mut rest = recalled(Match::Labels, names.iter().map(label).collect())?;
-        rest.extend(recalled(Match::AnyToken, Vec::new())?);
-        rest.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
-
+        let mut hits = recalled(Match::Labels, vec![name_label(query.q.trim())])?;
+        hits.extend(recalled(Match::Labels, names.iter().map(label).collect())?);
+        hits.extend(recalled(Match::AnyToken, Vec::new())?);
         let mut seen = HashSet::new();
-        let hits: Vec<Hit> =
-            whole.into_iter().chain(rest).filter(|hit| seen.insert(hit.row)).collect();
-        let read = rows.list_knowledge(hits.iter().map(|hit| hit.row).collect())?;
-        let mut current = rows.as_found(&hits, read, |row| (row.row, row.seq));
-        let searchable = |hit: Hit| {
-            let record = current.remove(&hit.row)?.record;
-            is_searchable(&record).then_some((hit, record))
+        hits.retain(|hit| seen.insert(hit.row));
+
+        let near = match vector {
+            Some(QueryVector { vector, space }) => {
+                space.index.search(vector, &query.filters(), limit)?
+            }
+            None => Vec::new(),
         };
-        Ok(hits.into_iter().filter_map(searchable).collect())
+        let numbers: Vec<i64> = hits.iter().map(|hit| hit.row).chain(near.iter().map(|near| near.row)).collect();
+        let (by_words, by_vector): (Vec<_>, Vec<_>) = rows
+            .list_knowledge(numbers)?
+            .into_iter()
+            .partition(|row| seen.contains(&row.row));
+        let mut found = rows.as_found(&hits, by_words, |row| (row.row, row.seq));
+        // What the index of vectors knows may be a moment old.
+        let by_vector = by_vector.into_iter().filter(|row| query.passes(&row.record));
+        found.extend(by_vector.map(|row| (row.row, row)));
+
+        let mut scores: HashMap<i64, f32> = hits.iter().map(|hit| (hit.row, hit.score)).collect();
+        let others = found.values().filter(|row| !scores.contains_key(&row.row));
+        let others: Vec<String> = others.map(|row| name_label(row.record.id.as_str())).collect();
+        if !others.is_empty() {
+            scores.extend(recalled(Match::Labels, others)?.iter().map(|hit| (hit.row, hit.score)));
+        }
+        let cosines = cosines(vector, found.keys().copied().collect(), rows)?;
+        Ok(found
+            .into_values()
+            .filter(|row| is_searchable(&row.record))
+            .map(|row| Candidate {
+                lexical: scores.get(&row.row).copied().map_or(0.0, f64::from),
+                vector: cosines.get(&row.row).copied(),
+                named: Named::by(names, query.q.trim(), &row.record),
+                seq: row.seq,
+                record: row.record,
+            })
+            .collect())
     }
+}
+
+/// Returns the tokens that rank, and those of them that only hold a question together.
+fn ranked_tokens(q: &str) -> (Vec<String>, Vec<String>) {
+    let (tokens, content) = (tokens(q), content_tokens(q));
+    let faint = tokens.iter().filter(|token| !content.contains(token)).cloned().collect();
+    (tokens, faint)
+}
+
+/// Returns how near these rows are to the query, where they have a vector that is true.
+fn cosines(
+    vector: Option<&QueryVector>,
+    numbers: Vec<i64>,
+    rows: &Rows<'_>,
+) -> Result<HashMap<i64, f64>, Error> {
+    let Some(QueryVector { vector, space }) = vector else { return Ok(HashMap::new()) };
+    let embedded = rows.list_embedded(space.space, numbers)?;
+    let cosines = space.index.cosines(vector, &embedded)?;
+    let known = embedded.into_iter().zip(cosines);
+    Ok(known.filter_map(|(row, cosine)| Some((row, f64::from(cosine?)))).collect())
 }

@@ -73,6 +73,7 @@ impl ResourceQuery {
             tokens: tokens(&self.q),
             matching,
             labels: labels.map(|label| vec![label]).collect(),
+            faint: Vec::new(),
             without: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ mod contents;
 mod deletion;
 mod demand;
 mod durability;
+mod embeddings;
 mod errors;
 mod evolution;
 mod experiences;
