@@ -95,7 +95,7 @@ pub struct Config {
     )]
     pub search_rerank: bool,
 
-    /// How sure the signals of a search make it that a record answers, as `knowhub eval --fit` wrote it [default: the hub's own for the embedding model in use].
+    /// When a search takes a record for an answer, as `knowhub eval --fit` wrote it [default: the hub's own for the embedding model in use].
     #[arg(long, env = "SEARCH_CALIBRATION", value_name = "SEARCH_CALIBRATION")]
     pub search_calibration: Option<PathBuf>,
 

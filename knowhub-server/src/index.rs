@@ -6,6 +6,7 @@
 //! A hit names its row and the change it was indexed under; whoever reads the row again and finds another change drops it.
 
 mod best;
+mod counter;
 mod disk;
 mod doc;
 mod entry;
@@ -28,8 +29,9 @@ use std::{
 use tantivy::{IndexReader, Searcher, TantivyError};
 use tokio::sync::watch;
 
+pub(crate) use counter::{Counter, Counts};
 pub(crate) use doc::{Doc, Update};
-pub(crate) use query::{Match, Query};
+pub(crate) use query::{FAINT, Match, Query};
 pub(crate) use recent::Recent;
 pub(crate) use statistics::Frequencies;
 pub(crate) use tokenizers::Grams;

@@ -63,6 +63,7 @@ pub use access::{AccessError, TokensFault};
 pub use config::Config;
 pub use index::Error as IndexError;
 pub use lookups::SearchLog;
+pub use search::CalibrationFault;
 pub use store::{BackupError, OpenError};
 pub use vault::OrgKeysFault;
 pub use vectors::Error as VectorsError;
@@ -77,7 +78,7 @@ use metrics::Metrics;
 use model::Model;
 use pipeline::Pipeline;
 use protocol::Timestamp;
-use search::{Calibration, CalibrationFault, Ranking, RecentRows, Search};
+use search::{Calibrations, Ranking, RecentRows, Search};
 use store::Store;
 use vault::Vault;
 
@@ -99,9 +100,6 @@ pub enum Error {
     /// The language model's settings cannot be used.
     #[error(transparent)]
     Model(#[from] llm::config::SettingsError),
-    /// The embedding model's settings cannot be used.
-    #[error(transparent)]
-    Embeddings(#[from] llm::embedding::SettingsError),
     /// `SEARCH_CALIBRATION` cannot be used.
     #[error(transparent)]
     Calibration(#[from] CalibrationFault),
@@ -173,7 +171,7 @@ impl Hub {
         import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
-        let embedder = config.embeddings.embedder()?;
+        let embedder = None::<Arc<dyn llm::embedding::Embedder>>;
         let space = embedder.as_ref().map(|embedder| embedder.space().to_owned());
         let embeddings = embedder.map(|embedder| {
             let folder = folder.join("vectors");
@@ -182,8 +180,8 @@ impl Hub {
         let ranking = Ranking {
             recall_factor: config.search_recall_factor.into(),
             embeddings: embeddings.clone(),
+            calibrations: Calibrations::load(config.search_calibration.as_deref(), space.as_deref())?,
             reranker: model.clone().filter(|_| config.search_rerank),
-            calibration: Calibration::load(config.search_calibration.as_deref(), space.as_deref())?,
         };
         let search = Search::open(store.clone(), recent, &folder, ranking)?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());

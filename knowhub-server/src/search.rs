@@ -13,10 +13,12 @@ mod rows;
 
 use std::{path::Path, sync::Arc};
 
+use protocol::hub::EmbeddingProgress;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
-pub(crate) use calibration::{Calibration, CalibrationFault};
+pub(crate) use calibration::{Calibrations, FEATURES};
+pub use calibration::CalibrationFault;
 pub(crate) use knowledge::{KnowledgeQuery, filter_labels as knowledge_labels};
 use places::Places;
 pub(crate) use resources::ResourceQuery;
@@ -24,7 +26,7 @@ use rows::Rows;
 
 use crate::{
     blocking,
-    embedding::Embeddings,
+    embedding::{self, Embeddings},
     index::{self, Following, Grams, Index, Recent, Update},
     metrics::IndexLoad,
     model::Model,
@@ -137,8 +139,8 @@ pub(crate) struct Ranking {
     pub(crate) embeddings: Option<Embeddings>,
     /// Orders what was found, if there is a model for it.
     pub(crate) reranker: Option<Model>,
-    /// How sure the signals make a search that a record answers.
-    pub(crate) calibration: Calibration,
+    /// When a record is taken for an answer.
+    pub(crate) calibrations: Calibrations,
 }
 
 impl Search {

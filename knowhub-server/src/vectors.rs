@@ -215,11 +215,9 @@ impl VectorIndex {
         put
     }
 
-    /// Notes that a row has other labels and the same vector; nothing happens when it has no vector here.
-    pub(crate) fn relabel(&self, row: i64, labels: &[String]) {
-        if let Ok(row) = u32::try_from(row) {
-            self.shared.known.lock().relabel(row, labels);
-        }
+    /// Notes that a row has other labels and the same vector; returns whether it has a vector here that can be found.
+    pub(crate) fn relabel(&self, row: i64, labels: &[String]) -> bool {
+        u32::try_from(row).is_ok_and(|row| self.shared.known.lock().relabel(row, labels))
     }
 
     /// Notes that a row's vector is no longer true: no search that begins from now on finds it.

@@ -2,6 +2,7 @@
 
 mod body;
 mod bounds;
+mod calibration;
 mod caller;
 mod content;
 mod demand;
@@ -23,6 +24,7 @@ mod words;
 pub use body::{Body, FieldFault, check_bound, check_present};
 pub(crate) use body::{as_field_fault, check_chars};
 pub use bounds::{ListEntry, ResourcePrefix, StatusFilter, TagFilter, TagValue};
+pub use calibration::{Calibration, Measured};
 pub use caller::{Role, Whoami};
 pub use content::{Content, ContentLink, NewContent};
 pub use demand::{Demand, DemandKind};

@@ -17,11 +17,20 @@ use super::{
 };
 
 /// In how many rows tokens stand.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Frequencies {
     /// How many rows there are.
     pub(crate) rows: u64,
+    /// How many tokens a row has on average; 1 where there is none.
+    pub(crate) mean_length: f64,
     of_tokens: HashMap<String, u64>,
+}
+
+impl Default for Frequencies {
+    /// The counts of an index without rows.
+    fn default() -> Self {
+        Self { rows: 0, mean_length: 1.0, of_tokens: HashMap::new() }
+    }
 }
 
 impl Frequencies {
@@ -73,12 +82,14 @@ impl<'a> Statistics<'a> {
         let recent_rows = recent.len() as u64;
         let rows = searcher.total_num_docs()? + recent_rows;
         let recent_words = recent_words(&searcher, fields, recent)?;
+        let words = searcher.total_num_tokens(fields.words)? + recent_words;
+        let mean_length = (words as f64 / rows.max(1) as f64).max(1.0);
         Ok(Self {
             searcher,
             fields,
             recent_counts,
             recent_words,
-            frequencies: Frequencies { rows, of_tokens },
+            frequencies: Frequencies { rows, mean_length, of_tokens },
             of_terms,
         })
     }

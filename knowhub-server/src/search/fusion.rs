@@ -1,21 +1,29 @@
 //! One order out of words, meaning, verdicts and age, and how sure each candidate is.
 
+use std::collections::HashSet;
+
 use protocol::{
     Timestamp,
     hub::{Eval, Knowledge, KnowledgeHit, Signals},
 };
 
 use super::{
-    calibration::Calibration,
-    relevance::Question,
+    calibration::Calibrations,
+    relevance::{Evidence, Question},
 };
-use crate::vectors::Background;
+use crate::{embedding::embedded_text, vectors::Background};
 
 /// How many standard deviations of cosine weigh as much as all words of the question.
 ///
 /// Measured over five embedding spaces, a strong one, a weak one, and three that were made worse:
 /// no set's order is worse than by words alone, or by vectors alone, by more than 0.01.
 const DEVIATIONS: f64 = 30.0;
+
+/// Cosines that differ less are taken to differ so much: in a store of a few records nothing is said by it.
+const MIN_DEVIATION: f64 = 0.001;
+
+/// With how many others the nearest record is compared.
+const NEIGHBORS: usize = 4;
 
 /// What verdicts can add to a candidate or take from it at most, as a share of its score.
 const MAX_EVAL: f64 = 0.2;
@@ -57,15 +65,141 @@ pub(super) enum Named {
     Whole,
 }
 
+impl Named {
+    /// Tells whether a question, which may name things by `names`, names this record.
+    pub(super) fn by(names: &HashSet<String>, question: &str, record: &Knowledge) -> Self {
+        let name = record.source.name.trim().to_lowercase();
+        let question = question.trim().to_lowercase();
+        if question == name || question == record.id.as_str() {
+            Self::Whole
+        } else if names.contains(&name) || names.contains(record.id.as_str()) {
+            Self::Within
+        } else {
+            Self::No
+        }
+    }
+}
+
+/// What candidates are ranked by besides themselves.
+pub(super) struct Scale<'a> {
+    /// What is asked.
+    pub(super) question: &'a Question,
+    /// What its cosine to records in general is; absent without vectors.
+    pub(super) background: Option<Background>,
+    /// When a record is taken for an answer.
+    pub(super) calibrations: &'a Calibrations,
+    /// How many results are shown.
+    pub(super) top_k: usize,
+    /// When.
+    pub(super) now: Timestamp,
+}
+
 /// Puts candidates in order, best first, each with its signals and a decision on its relevance.
-pub(super) fn rank(
-    candidates: Vec<Candidate>,
-    question: &Question,
-    background: Option<Background>,
-    calibration: &Calibration,
-    now: Timestamp,
-) -> Vec<KnowledgeHit> {
-    todo!()
+pub(super) fn rank(candidates: Vec<Candidate>, scale: &Scale<'_>) -> Vec<KnowledgeHit> {
+    let deviations: Vec<Option<f64>> =
+        candidates.iter().map(|one| scale.deviations(one.vector?)).collect();
+    let known: Vec<f64> = deviations.iter().flatten().copied().collect();
+    // A fresh record, which has no vector yet, counts as near as the others on the whole.
+    let usual = known.iter().sum::<f64>() / known.len().max(1) as f64;
+    let mut ranked: Vec<Ranked> = candidates
+        .into_iter()
+        .zip(deviations)
+        .map(|(candidate, deviations)| {
+            let eval = weight_of_verdicts(&candidate.record.eval);
+            let by_words = scale.share_of_ideal(candidate.lexical);
+            let matched = by_words + deviations.unwrap_or(usual) / DEVIATIONS;
+            let more = MAX_EVAL * eval - MAX_AGING * aged(&candidate.record, scale.now);
+            let fused = matched + more * matched.max(0.0);
+            let evidence = scale.question.evidence_in(&embedded_text(&candidate.record));
+            Ranked { candidate, deviations, eval, fused, evidence }
+        })
+        .collect();
+    ranked.sort_by(|a, b| {
+        let is_whole = |one: &Ranked| one.candidate.named == Named::Whole;
+        let newer = b.candidate.seq.cmp(&a.candidate.seq);
+        is_whole(b).cmp(&is_whole(a)).then(b.fused.total_cmp(&a.fused)).then(newer)
+    });
+    let matches: Vec<f64> =
+        ranked.iter().take(scale.top_k).map(|one| one.evidence.matched).collect();
+    let lead_match = leads(&matches, 1);
+    let beyond = matches.iter().copied().fold(0.0, f64::max);
+    let cosines: Vec<f64> = ranked.iter().filter_map(|one| one.candidate.vector).collect();
+    let mut lead_vector = leads(&cosines, NEIGHBORS).into_iter();
+    let judged = |(at, one): (usize, Ranked)| {
+        let lead_match = lead_match.get(at).copied().unwrap_or(one.evidence.matched - beyond);
+        let lead_vector = one.candidate.vector.and_then(|_| lead_vector.next());
+        one.judged(lead_match, lead_vector, scale)
+    };
+    ranked.into_iter().enumerate().map(judged).collect()
+}
+
+/// A candidate in its place.
+struct Ranked {
+    candidate: Candidate,
+    deviations: Option<f64>,
+    eval: f64,
+    fused: f64,
+    evidence: Evidence,
+}
+
+impl Scale<'_> {
+    /// Returns how many standard deviations a cosine is above that of records in general.
+    fn deviations(&self, cosine: f64) -> Option<f64> {
+        let mean = f64::from(self.background?.mean);
+        Some((cosine - mean) / self.deviation()?)
+    }
+
+    fn deviation(&self) -> Option<f64> {
+        Some(f64::from(self.background?.deviation).max(MIN_DEVIATION))
+    }
+
+    fn share_of_ideal(&self, lexical: f64) -> f64 {
+        let ideal = self.question.ideal_score();
+        if ideal > 0.0 { lexical / ideal } else { 0.0 }
+    }
+}
+
+impl Ranked {
+    /// Decides on the candidate's relevance.
+    fn judged(
+        self,
+        lead_match: f64,
+        lead_vector: Option<f64>,
+        scale: &Scale<'_>,
+    ) -> KnowledgeHit {
+        let Self { candidate, deviations, eval, fused, evidence } = self;
+        let Candidate { record, lexical, vector, named, .. } = candidate;
+        let mut signals = Signals {
+            lexical: (lexical > 0.0).then_some(lexical),
+            share: Some(evidence.share),
+            matched: Some(evidence.matched),
+            lead_match: Some(lead_match),
+            vector,
+            lead_vector,
+            deviations,
+            lead_deviations: lead_vector.zip(scale.deviation()).map(|(lead, one)| lead / one),
+            fused: Some(fused),
+            eval: Some(eval),
+            relevance: None,
+        };
+        let (probability, is_probable) = scale.calibrations.judge(&signals, evidence.is_across);
+        signals.relevance = Some(probability);
+        let relevant = named != Named::No || evidence.is_certain || is_probable;
+        KnowledgeHit { knowledge: record, relevant, signals }
+    }
+}
+
+/// Returns how far each value is above the mean of the best `count` others; a value without others is its own lead.
+fn leads(values: &[f64], count: usize) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    let lead = |at: usize| {
+        let others: Vec<f64> =
+            order.iter().filter(|other| **other != at).take(count).map(|other| values[*other]).collect();
+        let sum: f64 = others.iter().sum();
+        if others.is_empty() { values[at] } else { values[at] - sum / others.len() as f64 }
+    };
+    (0..values.len()).map(lead).collect()
 }
 
 /// Returns what verdicts make of a record, from -1 (all harmful) to 1 (all helpful); few count little.

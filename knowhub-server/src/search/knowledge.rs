@@ -2,11 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use protocol::hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus};
+use protocol::{
+    Timestamp,
+    hub::{Knowledge, KnowledgeHit, KnowledgeSearch, KnowledgeStatus},
+};
 
 use super::{
     Error, Rows, Search,
-    fusion::{self, Candidate, Named},
+    fusion::{self, Candidate, Named, Scale},
     relevance::{self, Question, counted_tokens},
     rerank::rerank,
 };
@@ -14,7 +17,6 @@ use crate::{
     embedding::{QueryVector, embedded_text},
     index::{Doc, Match, Query, View},
     store::KnowledgeRow,
-    text::{content_tokens, tokens},
 };
 
 /// A search for knowledge.
@@ -134,7 +136,18 @@ impl Search {
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
         let candidates = self.recall(&view, query, &names, vector, rows)?;
         let question = Question::new(&query.q, view.frequencies());
-        Ok(fusion::rank(candidates, &question, vector.is_some(), &self.ranking.calibration))
+        let background = match vector {
+            Some(QueryVector { vector, space }) => space.index.background(vector)?,
+            None => None,
+        };
+        let scale = Scale {
+            question: &question,
+            background,
+            calibrations: &self.ranking.calibrations,
+            top_k: query.top_k,
+            now: Timestamp::now(),
+        };
+        Ok(fusion::rank(candidates, &scale))
     }
 
     /// Returns the candidates: the record whose id or name the query is, the best by BM25, the nearest by cosine.
@@ -147,7 +160,7 @@ impl Search {
         rows: &Rows<'_>,
     ) -> Result<Vec<Candidate>, Error> {
         let limit = self.ranking.recall_factor * query.top_k;
-        let (tokens, faint) = ranked_tokens(&query.q);
+        let (tokens, faint) = relevance::ranked_tokens(&query.q);
         let recalled = |matching, names: Vec<String>| {
             let mut labels = query.filters();
             labels.extend((!names.is_empty()).then_some(names));
@@ -191,19 +204,12 @@ impl Search {
             .map(|row| Candidate {
                 lexical: scores.get(&row.row).copied().map_or(0.0, f64::from),
                 vector: cosines.get(&row.row).copied(),
-                named: Named::by(names, query.q.trim(), &row.record),
+                named: Named::by(names, &query.q, &row.record),
                 seq: row.seq,
                 record: row.record,
             })
             .collect())
     }
-}
-
-/// Returns the tokens that rank, and those of them that only hold a question together.
-fn ranked_tokens(q: &str) -> (Vec<String>, Vec<String>) {
-    let (tokens, content) = (tokens(q), content_tokens(q));
-    let faint = tokens.iter().filter(|token| !content.contains(token)).cloned().collect();
-    (tokens, faint)
 }
 
 /// Returns how near these rows are to the query, where they have a vector that is true.

@@ -1,8 +1,8 @@
 //! Whether a text answers a question: decided apart from how it ranks, so that nonsense finds nothing.
 
 use crate::{
-    index::Frequencies,
-    text::{Folded, characters, content_tokens, is_cjk, is_scaffolding, tokens},
+    index::{Counter, Counts, FAINT, Frequencies},
+    text::{Folded, content_tokens, is_cjk, is_scaffolding, tokens},
 };
 
 /// The share of a question's weight that an answer must speak of.
@@ -19,74 +19,163 @@ const ROWS_PER_RARE_WORD: u64 = 1_000;
 /// A shorter word is not taken for a name.
 const MIN_RARE_CHARS: usize = 5;
 
+/// How much a token's repetition counts in BM25, as the engine has it.
+const K1: f64 = 1.2;
+
+/// How much a row's length counts in BM25, as the engine has it.
+const B: f64 = 0.75;
+
+/// A text of which one letter in so many is CJK is CJK.
+const CJK_OF_LETTERS: usize = 5;
+
 /// A question, as far as an answer must speak of it.
 pub(super) struct Question {
-    /// What it asks about, and what each token weighs.
-    weights: Vec<(String, f64)>,
-    /// Tokens so rare that a text that has one is about it.
-    rare: Vec<String>,
+    tokens: Vec<Asked>,
+    counter: Counter,
     /// Words written like code, such as `find_tables` or `HTTP2`.
     identifiers: Vec<Folded>,
+    /// How many tokens a row has on average.
+    mean_length: f64,
+    ideal_score: f64,
+    is_cjk: bool,
+}
+
+/// A token of a question.
+struct Asked {
+    /// How rare it is.
+    weight: f64,
+    /// How often the question says it; 0 for a character that only stands alone once the question words are gone.
+    times: usize,
+    /// It is what the question asks about, and not what holds it together.
+    is_content: bool,
+    /// It is so rare that a text that has it is about it.
+    is_rare: bool,
+}
+
+/// What a text has of a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Evidence {
+    /// From 0 to 1: the part of what the question asks about, by weight.
+    pub(super) share: f64,
+    /// From 0 to 1: the same for all its words, with how often and how densely they stand there.
+    pub(super) matched: f64,
+    /// It has a word that makes it relevant by itself.
+    pub(super) is_certain: bool,
+    /// It is written in another script, so that its words say nothing.
+    pub(super) is_across: bool,
 }
 
 impl Question {
-    fn tokens(query: &str) -> Vec<String> {
-        let mut tokens = content_tokens(query);
-        tokens.sort();
-        tokens.dedup();
-        tokens
-    }
-
     /// Weighs the tokens of a query by how rare they are.
     pub(super) fn new(query: &str, frequencies: &Frequencies) -> Self {
         let rows = frequencies.rows.max(MIN_ROWS) as f64;
-        let weight = |token: &String| {
+        let (said, content) = (tokens(query), content_tokens(query));
+        let mut all = [said.as_slice(), &content].concat();
+        all.sort();
+        all.dedup();
+        let asked = |token: &String| {
             let with = frequencies.rows_with(token) as f64;
-            (1.0 + (rows - with + 0.5) / (with + 0.5)).ln()
-        };
-        let tokens = Self::tokens(query);
-        let is_rare = |token: &&String| {
-            token.chars().count() >= MIN_RARE_CHARS
-                && !token.chars().any(is_cjk)
-                && token.chars().any(char::is_alphabetic)
-                && frequencies.rows_with(token) <= frequencies.rows / ROWS_PER_RARE_WORD
+            Asked {
+                weight: (1.0 + (rows - with + 0.5) / (with + 0.5)).ln(),
+                times: said.iter().filter(|one| *one == token).count(),
+                is_content: content.contains(token),
+                is_rare: content.contains(token) && is_rare(token, frequencies),
+            }
         };
         Self {
-            rare: tokens.iter().filter(is_rare).cloned().collect(),
-            weights: tokens.iter().map(|token| (token.clone(), weight(token))).collect(),
+            tokens: all.iter().map(asked).collect(),
+            counter: Counter::new(&all),
             identifiers: code_words(query)
                 .filter(|word| is_identifier(word))
                 .map(Folded::new)
                 .collect(),
+            mean_length: frequencies.mean_length,
+            ideal_score: ideal_score(query, frequencies),
+            is_cjk: is_mostly_cjk(query),
+        }
+    }
+
+    /// Returns the BM25 score of a text that says all of the question again and again, and nothing else.
+    pub(super) fn ideal_score(&self) -> f64 {
+        self.ideal_score
+    }
+
+    /// Returns what a text has of the question.
+    pub(super) fn evidence_in(&self, text: &str) -> Evidence {
+        let Counts { of_tokens, length } = self.counter.count(text.to_owned());
+        let (mut content, mut found, mut most, mut matched) = (0.0, 0.0, 0.0, 0.0);
+        let length = K1 * (1.0 - B + B * f64::from(length) / self.mean_length);
+        let mut is_certain = false;
+        for (token, count) in self.tokens.iter().zip(of_tokens) {
+            let count = f64::from(count);
+            if token.is_content {
+                content += token.weight;
+                found += if count > 0.0 { token.weight } else { 0.0 };
+            }
+            let weight = if token.is_content { token.weight } else { f64::from(FAINT) * token.weight };
+            most += token.times as f64 * weight;
+            matched += token.times as f64 * weight * count / (count + length);
+            is_certain |= token.is_rare && count > 0.0;
+        }
+        if !is_certain && !self.identifiers.is_empty() {
+            let folded = Folded::new(text);
+            is_certain = self.identifiers.iter().any(|word| folded.contains(word));
+        }
+        let part = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
+        Evidence {
+            share: part(found, content),
+            matched: part(matched, most),
+            is_certain,
+            is_across: self.is_cjk != is_mostly_cjk(text),
         }
     }
 
     /// Decides whether a text speaks of enough of the question, or of something rare in it.
     pub(super) fn is_answered_by(&self, text: &str) -> bool {
-        // A question has few tokens: comparing each costs less than a set of all that stand in the text.
-        let tokens = tokens(text);
-        let has = |token: &str| {
-            let mut letters = token.chars();
-            match (letters.next(), letters.next()) {
-                (Some(letter), None) if is_cjk(letter) => characters(text).any(|c| c == letter),
-                _ => tokens.iter().any(|one| one == token),
-            }
-        };
-        let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
-        let found: f64 =
-            self.weights.iter().filter(|(token, _)| has(token)).map(|(_, weight)| weight).sum();
-        if total > 0.0 && found >= MIN_SHARE * total {
-            return true;
-        }
-        let text = Folded::new(text);
-        self.rare.iter().any(|token| has(token))
-            || self.identifiers.iter().any(|word| text.contains(word))
+        let Evidence { share, is_certain, .. } = self.evidence_in(text);
+        is_certain || share >= MIN_SHARE
     }
+}
+
+/// Tells whether a token is so rare that a text that has it is about it.
+fn is_rare(token: &str, frequencies: &Frequencies) -> bool {
+    token.chars().count() >= MIN_RARE_CHARS
+        && !token.chars().any(is_cjk)
+        && token.chars().any(char::is_alphabetic)
+        && frequencies.rows_with(token) <= frequencies.rows / ROWS_PER_RARE_WORD
+}
+
+/// Tells whether a text is written in a script without spaces, names and code aside.
+fn is_mostly_cjk(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let cjk = text.chars().filter(|c| is_cjk(*c)).count();
+    // A word of another script has many letters, where a character is half a word.
+    cjk * CJK_OF_LETTERS >= letters && cjk > 0
+}
+
+/// Returns the tokens of a query that rank, each once, and those of them that only hold the question together.
+pub(super) fn ranked_tokens(query: &str) -> (Vec<String>, Vec<String>) {
+    let (mut ranked, content) = (tokens(query), content_tokens(query));
+    ranked.sort();
+    ranked.dedup();
+    let faint = ranked.iter().filter(|token| !content.contains(token)).cloned().collect();
+    (ranked, faint)
+}
+
+fn ideal_score(query: &str, frequencies: &Frequencies) -> f64 {
+    let (ranked, faint) = ranked_tokens(query);
+    let rows = frequencies.rows as f64;
+    let best = |token: &String| {
+        let with = frequencies.rows_with(token) as f64;
+        let weight = if faint.contains(token) { f64::from(FAINT) } else { 1.0 };
+        weight * (1.0 + (rows - with + 0.5) / (with + 0.5)).ln() * (1.0 + K1)
+    };
+    ranked.iter().map(best).sum()
 }
 
 /// Returns the tokens that a search must count: those of the query, and those of the [`Question`] in it.
 pub(super) fn counted_tokens(query: &str) -> Vec<String> {
-    tokens(query).into_iter().chain(Question::tokens(query)).collect()
+    tokens(query).into_iter().chain(content_tokens(query)).collect()
 }
 
 /// Returns the words of a query that may be the name of a thing, in lower case.

@@ -102,14 +102,16 @@ impl Known {
         }
     }
 
-    /// Gives a row that can be found, or soon can be, other labels.
-    pub(super) fn relabel(&mut self, row: u32, labels: &[String]) {
+    /// Gives a row that can be found, or soon can be, other labels; returns whether it can be found now.
+    pub(super) fn relabel(&mut self, row: u32, labels: &[String]) -> bool {
         if let Entry::Occupied(mut arriving) = self.arriving.entry(row) {
             labels.clone_into(arriving.get_mut());
         }
-        if self.visible.contains(row) {
+        let is_visible = self.visible.contains(row);
+        if is_visible {
             self.labels.set(row, labels);
         }
+        is_visible
     }
 
     /// Returns the hidden rows, to be taken out of the graph, and forgets them.

@@ -365,10 +365,25 @@ pub struct KnowledgeHit {
 pub struct Signals {
     /// BM25 score of its words.
     pub lexical: Option<f64>,
+    /// From 0 to 1: how much of what the question asks about the record speaks of, by the weight of the words.
+    pub share: Option<f64>,
+    /// From 0 to 1: the same, with how often and how densely it does.
+    #[serde(rename = "match")]
+    pub matched: Option<f64>,
+    /// How far its match is above that of the best other result.
+    pub lead_match: Option<f64>,
     /// Cosine to the query's embedding.
     pub vector: Option<f64>,
-    /// Score after fusion.
+    /// How far its cosine is above the mean of the four best others.
+    pub lead_vector: Option<f64>,
+    /// How many standard deviations its cosine is above that of records in general.
+    pub deviations: Option<f64>,
+    /// How many of these its cosine is above the mean of the four best others.
+    pub lead_deviations: Option<f64>,
+    /// Score after fusion, verdicts and age, by which results are ordered.
     pub fused: Option<f64>,
-    /// Weight of its verdicts.
+    /// Weight of its verdicts: from -1, all harmful, to 1, all helpful; few count little.
     pub eval: Option<f64>,
+    /// From 0 to 1: how probable it is that the record answers, as far as the signals tell.
+    pub relevance: Option<f64>,
 }
