@@ -81,12 +81,10 @@ impl Live {
         let space = self.space();
         for change in changes {
             match (change, &space) {
-                (Change::Knowledge(row), Some(space)) => {
-                    match knowledge_labels(&row.record) {
-                        Some(labels) => _ = space.index.relabel(row.row, &labels),
-                        None => space.index.hide(row.row),
-                    }
-                }
+                (Change::Knowledge(row), Some(space)) => match knowledge_labels(&row.record) {
+                    Some(labels) => _ = space.index.relabel(row.row, &labels),
+                    None => space.index.hide(row.row),
+                },
                 (Change::Deleted(gone), Some(space)) if gone.kind == RecordKind::Knowledge => {
                     space.index.hide(gone.row);
                 }
@@ -166,13 +164,9 @@ impl Embeddings {
         self.embed_one(query, TextRole::Query).await
     }
 
-    /// Embeds a text as records are embedded, to find those that say the same.
-    pub(crate) async fn embed_passage(&self, text: &str) -> Option<QueryVector> {
-        self.embed_one(text, TextRole::Passage).await
-    }
-
     async fn embed_one(&self, text: &str, role: TextRole) -> Option<QueryVector> {
-        let space = self.shared.live.space().filter(|space| space.is_whole.load(Ordering::Acquire))?;
+        let space =
+            self.shared.live.space().filter(|space| space.is_whole.load(Ordering::Acquire))?;
         if self.is_paused() {
             return None;
         }

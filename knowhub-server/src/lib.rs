@@ -100,6 +100,9 @@ pub enum Error {
     /// The language model's settings cannot be used.
     #[error(transparent)]
     Model(#[from] llm::config::SettingsError),
+    /// The embedding model's settings cannot be used.
+    #[error(transparent)]
+    Embeddings(#[from] llm::embedding::config::SettingsError),
     /// `SEARCH_CALIBRATION` cannot be used.
     #[error(transparent)]
     Calibration(#[from] CalibrationFault),
@@ -171,7 +174,7 @@ impl Hub {
         import::remove_leftovers(store.path());
         let folder = store::beside(store.path(), ".index");
         let model = config.llm.model()?.map(|chat| Model::new(chat, metrics.clone()));
-        let embedder = None::<Arc<dyn llm::embedding::Embedder>>;
+        let embedder = config.embeddings.embedder()?;
         let space = embedder.as_ref().map(|embedder| embedder.space().to_owned());
         let embeddings = embedder.map(|embedder| {
             let folder = folder.join("vectors");
@@ -180,7 +183,10 @@ impl Hub {
         let ranking = Ranking {
             recall_factor: config.search_recall_factor.into(),
             embeddings: embeddings.clone(),
-            calibrations: Calibrations::load(config.search_calibration.as_deref(), space.as_deref())?,
+            calibrations: Calibrations::load(
+                config.search_calibration.as_deref(),
+                space.as_deref(),
+            )?,
             reranker: model.clone().filter(|_| config.search_rerank),
         };
         let search = Search::open(store.clone(), recent, &folder, ranking)?;

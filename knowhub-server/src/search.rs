@@ -16,10 +16,10 @@ use std::{path::Path, sync::Arc};
 use protocol::hub::EmbeddingProgress;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
-pub(crate) use calibration::{Calibrations, FEATURES};
 pub use calibration::CalibrationFault;
-pub(crate) use knowledge::{KnowledgeQuery, filter_labels as knowledge_labels};
+pub(crate) use calibration::Calibrations;
+pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
+pub(crate) use knowledge::{KnowledgeQuery, Means, filter_labels as knowledge_labels};
 use places::Places;
 pub(crate) use resources::ResourceQuery;
 use rows::Rows;
@@ -31,6 +31,7 @@ use crate::{
     metrics::IndexLoad,
     model::Model,
     store::{self, Change, RecordKind, Store},
+    vectors,
 };
 
 /// Why a search failed.
@@ -39,6 +40,9 @@ pub(crate) enum Error {
     /// The rows could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The index of vectors could not be searched.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// The index could not be searched.
     #[error(transparent)]
     Index(#[from] index::Error),
@@ -236,13 +240,19 @@ mod tests {
     use super::*;
     use crate::{metrics::CommitMetrics, store::DeletedRow};
 
+    fn by_words() -> Ranking {
+        let calibrations = Calibrations::load(None, None).unwrap();
+        Ranking { recall_factor: 1, embeddings: None, reranker: None, calibrations }
+    }
+
     #[tokio::test]
     async fn what_changes_does_not_wait_behind_experiences() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hub.db");
         let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
         let recent = RecentRows::default();
-        let search = Search::open(store, recent.clone(), &folder.path().join("index"), 1).unwrap();
+        let search =
+            Search::open(store, recent.clone(), &folder.path().join("index"), by_words()).unwrap();
         for (_, _, index) in search.indexes.each() {
             index.recent().keep();
             assert!(index.caught_up());

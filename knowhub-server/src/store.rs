@@ -86,7 +86,7 @@ pub(crate) use reader::Reader;
 pub(crate) use resources::{Node, Reading, Resource, ResourceDeletion, ResourceFilter};
 pub(crate) use sealed::{Sealed, SealedIn};
 pub(crate) use tombstones::{DeletedRow, Deletion, RecordKind};
-pub(crate) use vectors::{NewVector, SpaceRow, StoredVector, VectorCounts};
+pub(crate) use vectors::{NewVector, SpaceRow, StoredVector};
 pub(crate) use versions::{Expected, VersionFilter};
 
 use crate::metrics::{CommitMetrics, Load};

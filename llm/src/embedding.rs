@@ -112,7 +112,7 @@ pub enum EmbeddingError {
     /// The vectors have another dimension than those that came before.
     #[error(
         "the {at} sends vectors of {found} numbers, and sent {expected} before; \
-         restart the hub if the model was changed"
+         the model was changed"
     )]
     Dimension {
         /// The model asked.

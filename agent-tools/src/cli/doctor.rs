@@ -147,8 +147,18 @@ fn report(findings: &[Finding]) -> Outcome {
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { service, address, setting, origin, verdict, caller, embeddings, problem, hint, ok } =
-        finding;
+    let Finding {
+        service,
+        address,
+        setting,
+        origin,
+        verdict,
+        caller,
+        embeddings,
+        problem,
+        hint,
+        ok,
+    } = finding;
     let style = if *ok { GOOD } else { BAD };
     let mut line =
         format!("{style}{verdict:7}{style:#}  {service:9}  {address}  ({setting}, {origin})");

@@ -20,7 +20,7 @@ use crate::{
     blocking,
     search::knowledge_labels,
     store::{self, Change, KnowledgeRow, NewVector, RecordKind, SpaceRow, StoredVector},
-    vectors::{self, Space, Vectored, VectorIndex},
+    vectors::{self, Space, VectorIndex, Vectored},
 };
 
 /// How many changed records are embedded between two notes of how far it is.
@@ -56,6 +56,8 @@ enum Failure {
     Index(#[from] vectors::Error),
     #[error(transparent)]
     Model(#[from] EmbeddingError),
+    #[error("the embedding model has no vector for a word")]
+    NoVector,
     #[error("the hub is shutting down")]
     Closed,
 }
@@ -93,7 +95,11 @@ impl Embeddings {
             self.note(|progress| progress.problem = failed.clone().unwrap_or_default());
             if let Some(failure) = failed {
                 let pause = pause(failures, rand::random());
-                tracing::warn!(error = failure, pause_ms = pause.as_millis() as u64, "embedding does not go on; trying again");
+                tracing::warn!(
+                    error = failure,
+                    pause_ms = pause.as_millis() as u64,
+                    "embedding does not go on; trying again"
+                );
                 let _ = stop.run_until_cancelled(tokio::time::sleep(pause)).await;
             }
         }
@@ -124,7 +130,11 @@ impl Embeddings {
             return self.rest(place, stop).await;
         }
         if let Some(dimension) = self.embed(place, changes).await? {
-            tracing::warn!(from = place.space.dimension, to = dimension, "the embedding model has another dimension now; all records are embedded anew");
+            tracing::warn!(
+                from = place.space.dimension,
+                to = dimension,
+                "the embedding model has another dimension now; all records are embedded anew"
+            );
             *slot = Some(self.begin_space(dimension).await?);
         }
         Ok(())
@@ -161,27 +171,16 @@ impl Embeddings {
         Ok(Place { space, indexed, embedded: mark, unsaved: 0 })
     }
 
-    /// Waits for the first record, and learns from its vector which dimension the space has.
+    /// Waits for the first record, and learns from any vector which dimension the space has.
     async fn begin(&self, stop: &CancellationToken) -> Result<Option<Place>, Failure> {
-        let changes = self.changes_after(0, PAGE_ROWS).await?;
-        let Some(first) = changes.iter().find_map(Change::knowledge) else {
+        if self.changes_after(0, 1).await?.is_empty() {
             self.note(|progress| progress.stage = Stage::Current);
             let _ = stop.run_until_cancelled(self.shared.live.0.changed.notified()).await;
             return Ok(None);
-        };
-        let text = embedded_text(&first.record);
-        let embedded = self.ask(vec![text]).await?;
-        match embedded.first().and_then(dimension) {
-            Some(dimension) => Ok(Some(self.begin_space(dimension).await?)),
-            // The model refuses this very text; any other will tell.
-            None => {
-                let probe = self.ask(vec!["KnowHub".to_owned()]).await?;
-                match probe.first().and_then(dimension) {
-                    Some(dimension) => Ok(Some(self.begin_space(dimension).await?)),
-                    None => Ok(None),
-                }
-            }
         }
+        let probe = self.ask(vec!["KnowHub".to_owned()]).await?;
+        let dimension = probe.first().and_then(dimension).ok_or(Failure::NoVector)?;
+        Ok(Some(self.begin_space(dimension).await?))
     }
 
     async fn begin_space(&self, dimension: usize) -> Result<Place, Failure> {
@@ -216,10 +215,15 @@ impl Embeddings {
         let lacking: Vec<&KnowledgeRow> = changes
             .iter()
             .filter_map(Change::knowledge)
-            .filter(|row| !stored.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected)
+            .filter(|row| {
+                !stored.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected
+            })
             .collect();
         let texts: Vec<String> = lacking.iter().map(|row| embedded_text(&row.record)).collect();
-        let embedded = if texts.is_empty() { Vec::new() } else { self.ask(texts).await? };
+        let embedded = match self.ask(texts).await {
+            Err(EmbeddingError::Dimension { found, .. }) => return Ok(Some(found)),
+            embedded => embedded?,
+        };
         let is_other = |found: &usize| *found != place.space.dimension;
         if let Some(other) = embedded.iter().filter_map(dimension).find(is_other) {
             return Ok(Some(other));
@@ -244,6 +248,9 @@ impl Embeddings {
     }
 
     async fn ask(&self, texts: Vec<String>) -> Result<Vec<Embedding>, EmbeddingError> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
         let deadline = Instant::now() + PAGE_PATIENCE;
         let embedded = self.shared.embedder.embed(&texts, TextRole::Passage, deadline).await;
         self.shared.metrics.embedded("passage", texts.len(), embedded.is_ok());
@@ -303,7 +310,10 @@ impl Embeddings {
             let mark = place.embedded;
             self.shared.store.insert_vectors(space.space, Vec::new(), mark, true).await?;
             space.is_whole.store(true, Ordering::Release);
-            tracing::info!(space = space.name, "every record is embedded; searches go by vectors too");
+            tracing::info!(
+                space = space.name,
+                "every record is embedded; searches go by vectors too"
+            );
         }
         self.tell(place).await?;
         let deleted = self.shared.store.delete_other_vectors(place.space.space, DELETED_AT_ONCE);

@@ -151,9 +151,9 @@ impl Error {
             Self::Import(import::Error::Scratch(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Unavailable)
             }
-            Self::Search(search::Error::Index(_)) | Self::NoPrincipal | Self::Panicked => {
-                (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal)
-            }
+            Self::Search(search::Error::Index(_) | search::Error::Vectors(_))
+            | Self::NoPrincipal
+            | Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal),
         }
     }
 

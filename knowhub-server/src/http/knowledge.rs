@@ -34,7 +34,7 @@ use super::{
 use crate::{
     access::Principal,
     knowledge::{Author, Refusal, new_record},
-    search::KnowledgeQuery,
+    search::{KnowledgeQuery, Means},
     store::Written,
 };
 
@@ -151,6 +151,7 @@ impl FromParams for KnowledgeQuery {
             scopes: params.list("scopes")?,
             tags: params.pairs("tags")?,
             all: params.flag("all")?,
+            means: Means::Model,
         })
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::store::Identity;
 
 /// Raised whenever fields, tokenizers or labels change, so that older indexes are built anew.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// How far an index has followed its store; stored in each commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use tantivy::{
     Term,
     query::{
-        BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, Occur, TermQuery, TermSetQuery,
+        BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, Occur, TermQuery,
+        TermSetQuery,
     },
     schema::IndexRecordOption,
 };
@@ -77,7 +78,8 @@ impl Query {
                 let term = fields.token_term(token);
                 let has = TermQuery::new(term, IndexRecordOption::WithFreqs);
                 let is_faint = self.faint.contains(token);
-                let ranks = if is_faint { boxed(BoostQuery::new(boxed(has), FAINT)) } else { boxed(has) };
+                let ranks =
+                    if is_faint { boxed(BoostQuery::new(boxed(has), FAINT)) } else { boxed(has) };
                 (Occur::Should, ranks)
             })
             .collect();

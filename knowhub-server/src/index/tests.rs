@@ -40,7 +40,13 @@ fn puts(docs: &[Doc]) -> Vec<Update> {
 }
 
 fn query(q: &str, matching: Match) -> Query {
-    Query { tokens: tokens(q), faint: Vec::new(), matching, labels: Vec::new(), without: Vec::new() }
+    Query {
+        tokens: tokens(q),
+        faint: Vec::new(),
+        matching,
+        labels: Vec::new(),
+        without: Vec::new(),
+    }
 }
 
 fn search(index: &Index, query: &Query) -> Vec<Hit> {

@@ -4,7 +4,7 @@ use protocol::hub::{Knowledge, KnowledgeHit};
 
 use crate::{
     pipeline::sought_text,
-    search::{Error, KnowledgeQuery, Search},
+    search::{Error, KnowledgeQuery, Means, Search},
 };
 
 /// How many neighbors are looked at; what is less near is not compared.
@@ -30,6 +30,7 @@ pub(super) async fn neighbors(
         scopes: Vec::new(),
         tags: Vec::new(),
         all: true,
+        means: Means::Vectors,
     };
     let found = search.knowledge(&query).await?;
     let near = found.results.into_iter().filter(is_near).map(|hit| hit.knowledge);

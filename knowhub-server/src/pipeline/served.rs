@@ -6,7 +6,7 @@ use service::logging::chain;
 use super::Pipeline;
 use crate::{
     knowledge::{Suspect, is_searchable},
-    search::KnowledgeQuery,
+    search::{KnowledgeQuery, Means},
     store,
 };
 
@@ -71,5 +71,6 @@ fn query(q: String) -> KnowledgeQuery {
         scopes: Vec::new(),
         tags: Vec::new(),
         all: true,
+        means: Means::Words,
     }
 }

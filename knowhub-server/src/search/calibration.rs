@@ -1,6 +1,9 @@
 //! When a search is sure enough that a record answers: the calibrations that come with the hub, and a user's own.
 
-use std::{fs, io, path::{Path, PathBuf}};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use protocol::hub::{Calibration, FieldFault, Signals};
 
@@ -82,10 +85,7 @@ pub(crate) struct Calibrations {
 
 impl Calibrations {
     /// Returns those for an embedding space, if there is one, with what the file at `path` has in place of the hub's own.
-    pub(crate) fn load(
-        path: Option<&Path>,
-        space: Option<&str>,
-    ) -> Result<Self, CalibrationFault> {
+    pub(crate) fn load(path: Option<&Path>, space: Option<&str>) -> Result<Self, CalibrationFault> {
         let own = |json| serde_json::from_str(json).expect("the hub's own calibrations are JSON");
         let name = space.unwrap_or_default().to_lowercase();
         let fits = |(part, ..): &&(&str, &str, &str)| name.contains(part);
@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_hubs_own_calibrations_are_whole() {
-        for space in [None, Some("text-embedding-3-small"), Some("intfloat/multilingual-E5-small")] {
+        for space in [None, Some("text-embedding-3-small"), Some("intfloat/multilingual-E5-small")]
+        {
             let Calibrations { by_words, by_vectors, across } =
                 Calibrations::load(None, space).unwrap();
             for one in [by_words, by_vectors, across] {

@@ -161,12 +161,7 @@ impl Scale<'_> {
 
 impl Ranked {
     /// Decides on the candidate's relevance.
-    fn judged(
-        self,
-        lead_match: f64,
-        lead_vector: Option<f64>,
-        scale: &Scale<'_>,
-    ) -> KnowledgeHit {
+    fn judged(self, lead_match: f64, lead_vector: Option<f64>, scale: &Scale<'_>) -> KnowledgeHit {
         let Self { candidate, deviations, eval, fused, evidence } = self;
         let Candidate { record, lexical, vector, named, .. } = candidate;
         let mut signals = Signals {
@@ -194,8 +189,12 @@ fn leads(values: &[f64], count: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
     let lead = |at: usize| {
-        let others: Vec<f64> =
-            order.iter().filter(|other| **other != at).take(count).map(|other| values[*other]).collect();
+        let others: Vec<f64> = order
+            .iter()
+            .filter(|other| **other != at)
+            .take(count)
+            .map(|other| values[*other])
+            .collect();
         let sum: f64 = others.iter().sum();
         if others.is_empty() { values[at] } else { values[at] - sum / others.len() as f64 }
     };

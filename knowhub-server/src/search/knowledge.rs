@@ -19,6 +19,17 @@ use crate::{
     store::KnowledgeRow,
 };
 
+/// By what a search may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Means {
+    /// By words alone, which costs least.
+    Words,
+    /// By vectors too, where records are embedded.
+    Vectors,
+    /// By a language model's order too, where there is one.
+    Model,
+}
+
 /// A search for knowledge.
 #[derive(Clone, Debug)]
 pub(crate) struct KnowledgeQuery {
@@ -38,6 +49,8 @@ pub(crate) struct KnowledgeQuery {
     pub(crate) tags: Vec<(String, String)>,
     /// What is judged irrelevant is shown as well, and marked.
     pub(crate) all: bool,
+    /// By what it may go.
+    pub(crate) means: Means,
 }
 
 /// Returns what the index of words knows of a record.
@@ -106,8 +119,10 @@ impl Search {
     /// Searches knowledge; what is judged irrelevant is held back and counted.
     pub(crate) async fn knowledge(&self, query: &KnowledgeQuery) -> Result<KnowledgeSearch, Error> {
         let vector = match &self.ranking.embeddings {
-            Some(embeddings) => embeddings.embed_query(&query.q).await,
-            None => None,
+            Some(embeddings) if query.means >= Means::Vectors => {
+                embeddings.embed_query(&query.q).await
+            }
+            _ => None,
         };
         let (asked, top_k) = (query.clone(), query.top_k);
         let mut ranked =
@@ -118,8 +133,10 @@ impl Search {
         let withheld = if query.all { 0 } else { irrelevant as u64 };
         ranked.retain(|hit| hit.relevant || query.all);
         let reranked = match &self.ranking.reranker {
-            Some(model) => rerank(model, &query.q, &mut ranked).await,
-            None => false,
+            Some(model) if query.means == Means::Model => {
+                rerank(model, &query.q, &mut ranked).await
+            }
+            _ => false,
         };
         ranked.truncate(top_k);
         Ok(KnowledgeSearch { count: ranked.len() as u64, results: ranked, reranked, withheld })
@@ -181,11 +198,10 @@ impl Search {
             }
             None => Vec::new(),
         };
-        let numbers: Vec<i64> = hits.iter().map(|hit| hit.row).chain(near.iter().map(|near| near.row)).collect();
-        let (by_words, by_vector): (Vec<_>, Vec<_>) = rows
-            .list_knowledge(numbers)?
-            .into_iter()
-            .partition(|row| seen.contains(&row.row));
+        let numbers: Vec<i64> =
+            hits.iter().map(|hit| hit.row).chain(near.iter().map(|near| near.row)).collect();
+        let (by_words, by_vector): (Vec<_>, Vec<_>) =
+            rows.list_knowledge(numbers)?.into_iter().partition(|row| seen.contains(&row.row));
         let mut found = rows.as_found(&hits, by_words, |row| (row.row, row.seq));
         // What the index of vectors knows may be a moment old.
         let by_vector = by_vector.into_iter().filter(|row| query.passes(&row.record));

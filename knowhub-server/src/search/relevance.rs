@@ -112,7 +112,8 @@ impl Question {
                 content += token.weight;
                 found += if count > 0.0 { token.weight } else { 0.0 };
             }
-            let weight = if token.is_content { token.weight } else { f64::from(FAINT) * token.weight };
+            let weight =
+                if token.is_content { token.weight } else { f64::from(FAINT) * token.weight };
             most += token.times as f64 * weight;
             matched += token.times as f64 * weight * count / (count + length);
             is_certain |= token.is_rare && count > 0.0;

@@ -61,6 +61,7 @@ fn prompt(question: &str, hits: &[KnowledgeHit], now: Timestamp) -> Vec<Message>
             "age_days": now.since(record.created_at).as_secs() / 86_400,
             "helpful": record.eval.helpful,
             "harmful": record.eval.harmful,
+            "flags": record.flags,
         })
         .to_string()
     };

@@ -205,8 +205,9 @@ mod tests {
     /// Every table and its columns; what an export leaves out is marked with `-`.
     ///
     /// Whoever adds a column decides here whether it is truth, and exports it where it is.
-    const COLUMNS: [(&str, &str); 13] = [
+    const COLUMNS: [(&str, &str); 15] = [
         ("demand", "kind wanted count first_at last_at"),
+        ("embedding_spaces", "-space -name -dimension -mark -is_complete"),
         (
             "evaluations",
             "principal trace_id knowledge_id injected_at_sequence goal_id eval_status reason \
@@ -245,6 +246,7 @@ mod tests {
             "tombstones",
             "kind id -seq -row version deleted_at deleted_by reason erased_to fingerprint",
         ),
+        ("vectors", "-id -row -space -vector -is_cut"),
         ("versions", "kind id version record replaced_at replaced_by"),
     ];
 

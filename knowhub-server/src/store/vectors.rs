@@ -179,10 +179,12 @@ impl Store {
 impl Reader<'_> {
     /// Returns of these rows those whose record has a vector in the space, so that what an index knows of it is true.
     pub(crate) fn list_embedded(&self, space: i64, rows: Vec<i64>) -> Result<Vec<i64>, Error> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT row FROM vectors WHERE space = ?1 AND row IN rarray(?2)",
-        )?;
-        Ok(statement.query_map((space, array(rows)), |row| row.get(0))?.collect::<Result<_, _>>()?)
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT row FROM vectors WHERE space = ?1 AND row IN rarray(?2)")?;
+        Ok(statement
+            .query_map((space, array(rows)), |row| row.get(0))?
+            .collect::<Result<_, _>>()?)
     }
 }
 
@@ -228,7 +230,7 @@ fn array(rows: Vec<i64>) -> Rc<Vec<Value>> {
 mod tests {
     use protocol::{
         KnowledgeId, Timestamp,
-        hub::{KnowledgePatch, NewKnowledge},
+        hub::{KnowledgePatch, KnowledgeStatus, NewKnowledge},
     };
 
     use super::*;
@@ -251,8 +253,11 @@ mod tests {
         let path = folder.path().join("hub.db");
         let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
         let report = NewKnowledge { task: "a".into(), content: "b".into(), ..Default::default() };
-        let record = new_record(report, Stamp::default(), id(), now());
-        store.insert_knowledge(record, || unreachable!("the id is free"), None).await.unwrap();
+        let record = new_record(report, Stamp::default(), id(), KnowledgeStatus::Approved, now());
+        store
+            .insert_knowledge(record, Vec::new(), || unreachable!("the id is free"), None)
+            .await
+            .unwrap();
         store
     }
 
@@ -273,10 +278,11 @@ mod tests {
         let vectors = async || store.find_vectors(space.space, vec![1, 2]).await.unwrap();
         let edit = async |edit: KnowledgePatch| {
             let author = Author { name: "me".into(), now: now() };
-            let done = store.update_knowledge(id(), Expected::Anything, author, None, move |record| {
-                patch(record, edit);
-                Ok(())
-            });
+            let done =
+                store.update_knowledge(id(), Expected::Anything, author, None, move |record| {
+                    patch(record, edit);
+                    Ok(())
+                });
             done.await.unwrap();
         };
 

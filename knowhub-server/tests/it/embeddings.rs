@@ -88,7 +88,10 @@ async fn embed(
         data.push(json!({ "index": index, "embedding": vector(&text, scene.dimension) }));
         *scene.embedded.entry(text).or_default() += 1;
     }
-    (StatusCode::OK, Json(json!({ "data": data, "usage": { "prompt_tokens": 1, "total_tokens": 1 } })))
+    (
+        StatusCode::OK,
+        Json(json!({ "data": data, "usage": { "prompt_tokens": 1, "total_tokens": 1 } })),
+    )
 }
 
 /// Returns a vector that has a bump for each word.
@@ -149,11 +152,12 @@ async fn filters_hold_for_vectors_and_changes_are_seen_at_once() {
     let endpoint = Endpoint::start().await;
     let hub = endpoint.hub().await;
     let mine = hub
-        .add_knowledge(json!({ "task": "Extract table", "content": "a", "owner": "me", "tags": { "k": "v" } }))
+        .add_knowledge(
+            json!({ "task": "Extract table", "content": "a", "owner": "me", "tags": { "k": "v" } }),
+        )
         .await;
-    let yours = hub
-        .add_knowledge(json!({ "task": "Extract table", "content": "b", "owner": "you" }))
-        .await;
+    let yours =
+        hub.add_knowledge(json!({ "task": "Extract table", "content": "b", "owner": "you" })).await;
     all_embedded(&hub, 2).await;
     let found = async |filter: (&str, &str)| {
         let params = [("q", "提取表格"), ("all", "true"), filter];

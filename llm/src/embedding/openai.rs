@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use reqwest::StatusCode;
@@ -41,8 +41,8 @@ pub(super) struct OpenAi {
     query: Instruction,
     passage: Instruction,
     space: String,
-    /// The dimension of every vector so far, set by the first.
-    dimension: OnceLock<usize>,
+    /// The dimension of the last vector; 0 before the first.
+    dimension: AtomicUsize,
 }
 
 impl OpenAi {
@@ -54,7 +54,7 @@ impl OpenAi {
     ) -> Result<Self, SettingsError> {
         let client = Client::new(endpoint, "embeddings", MAX_REPLY_BYTES)?;
         let space = super::space(&query, &passage);
-        Ok(Self { client, query, passage, space, dimension: OnceLock::new() })
+        Ok(Self { client, query, passage, space, dimension: AtomicUsize::new(0) })
     }
 
     fn instruction(&self, role: TextRole) -> &Instruction {
@@ -78,8 +78,9 @@ impl OpenAi {
         let read = |reply: &[u8]| wire::parse_reply(reply, texts.len());
         let vectors = self.client.call(&body, deadline, max_attempts, read).await?;
         for vector in vectors.iter().flatten() {
-            let expected = *self.dimension.get_or_init(|| vector.len());
-            if vector.len() != expected {
+            // The next call may have the new one: whoever holds vectors of the old one has been told.
+            let expected = self.dimension.swap(vector.len(), Ordering::Relaxed);
+            if expected != 0 && vector.len() != expected {
                 let (at, found) = (self.client.at(), vector.len());
                 return Err(EmbeddingError::Dimension { at, expected, found });
             }

@@ -92,7 +92,10 @@ mod tests {
         let known = ["share", "match"];
         calibration().check(&known).unwrap();
         for (field, wrong) in [
-            ("features", Calibration { features: vec!["share".into(), "luck".into()], ..calibration() }),
+            (
+                "features",
+                Calibration { features: vec!["share".into(), "luck".into()], ..calibration() },
+            ),
             ("features", Calibration { features: vec![], weights: vec![], ..calibration() }),
             ("weights", Calibration { weights: vec![1.0], ..calibration() }),
             ("weights", Calibration { weights: vec![1.0, f64::NAN], ..calibration() }),

@@ -24,10 +24,9 @@ where
 {
     let readyz = move || {
         let health = match ready() {
-            Ok(details) => (
-                StatusCode::OK,
-                Health { status: "ready", reason: None, details: Some(details) },
-            ),
+            Ok(details) => {
+                (StatusCode::OK, Health { status: "ready", reason: None, details: Some(details) })
+            }
             Err(reason) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 Health { status: "unready", reason: Some(reason), details: None },
@@ -36,6 +35,9 @@ where
         async move { (health.0, Json(health.1)) }
     };
     Router::new()
-        .route("/healthz", get(async || Json(Health::<()> { status: "ok", reason: None, details: None })))
+        .route(
+            "/healthz",
+            get(async || Json(Health::<()> { status: "ok", reason: None, details: None })),
+        )
         .route("/readyz", get(readyz))
 }
