@@ -167,7 +167,7 @@ fn line(finding: &Finding) -> String {
         let _ = write!(line, "\n         as {}, with the role {}", printable(name), role.as_str());
     }
     if let Some(told) = embeddings.as_ref().and_then(embedding_told) {
-        let _ = write!(line, "\n         {}", printable(told));
+        let _ = write!(line, "\n         {}", printable(&told));
     }
     if let Some(problem) = problem {
         let _ = write!(line, "\n         {}", printable(problem));

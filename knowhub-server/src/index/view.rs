@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         &'q self,
         query: &'q Query,
     ) -> Result<impl Iterator<Item = (Option<u64>, Hit)> + use<'q, 'a>, Error> {
-        let query = query.in_memory(self.statistics.columns(&query)?);
+        let query = query.in_memory(self.statistics.columns(query)?);
         let hit = move |(at, entry): (usize, &Arc<Entry>)| {
             let score = query.score(at, entry)?;
             Some((entry.group, Hit { row: entry.row, seq: entry.seq, score }))

@@ -38,8 +38,8 @@ impl Endpoint {
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let endpoint = Self { state: Arc::new(Mutex::new(scene)), base_url };
         let routes = Router::new().route("/v1/embeddings", post(embed));
-        let router = routes.with_state(endpoint.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let app = routes.with_state(endpoint.clone());
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         endpoint
     }
 

@@ -52,7 +52,7 @@ async fn read_all(mut stream: TcpStream) -> String {
 
 #[tokio::test]
 async fn health_is_told_and_foreign_requests_are_refused() {
-    let harness = start(health_routes(|| Err("the disk is full".into()))).await;
+    let harness = start(health_routes(|| Err::<(), _>("the disk is full".into()))).await;
     let healthz = harness.get("/healthz", "host: localhost").await;
     assert!(healthz.starts_with("HTTP/1.1 200") && healthz.ends_with(r#"{"status":"ok"}"#));
     let readyz = harness.get("/readyz", "host: localhost").await;
