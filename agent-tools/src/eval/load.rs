@@ -118,12 +118,17 @@ pub(crate) async fn settle(
         ticks.tick().await;
         let unprocessed = count(client, Some(UNPROCESSED)).await?;
         let embeddings = client.find_embeddings().await.map_err(failed("asking for embeddings"))?;
-        let embeddings = embeddings.filter(|embeddings| embeddings.space.is_some());
+        let embeddings =
+            embeddings.filter(|one| one.space.as_ref().is_some_and(|space| !space.is_empty()));
         let missing = embeddings.as_ref().map_or(0, Embeddings::missing);
         match &embeddings {
             _ if unprocessed > 0 => watch("processing: still to do", 0, unprocessed as usize),
             Some(one) if missing > 0 => {
-                watch("embedding", (one.rows - missing) as usize, one.rows as usize);
+                watch(
+                    "embedding",
+                    one.records.saturating_sub(missing) as usize,
+                    one.records as usize,
+                );
             }
             _ => return Ok(embeddings),
         }

@@ -10,17 +10,17 @@ use super::{Client, Error};
 /// How far the embeddings are, as `GET /api/embeddings` tells.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) struct Embeddings {
-    /// What names the vectors' space; `None` without an embedder.
+    /// What names the vectors' space; `None` or empty without an embedder.
     pub(crate) space: Option<String>,
-    /// How many records there are to embed.
+    /// How many records there are.
     #[serde(default)]
-    pub(crate) rows: u64,
-    /// How many have a vector.
+    pub(crate) records: u64,
+    /// How many of them changed and are still to be looked at.
     #[serde(default)]
-    pub(crate) embedded: u64,
-    /// How many the embedder refuses for good.
+    pub(crate) remaining: u64,
+    /// `current` once searches go by all vectors.
     #[serde(default)]
-    pub(crate) refused: u64,
+    pub(crate) stage: String,
 }
 
 /// What `GET /api/calibration` tells, as far as one fits another.
@@ -32,7 +32,7 @@ struct Features {
 impl Embeddings {
     /// Returns how many records are still without.
     pub(crate) fn missing(&self) -> u64 {
-        self.rows.saturating_sub(self.embedded + self.refused)
+        if self.stage == "current" { self.remaining } else { self.remaining.max(1) }
     }
 }
 
