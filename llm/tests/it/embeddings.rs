@@ -178,7 +178,7 @@ async fn a_vector_of_another_dimension_is_told() {
     let endpoint = Endpoint::start([
         embeddings(&[json!([1, 0])]),
         embeddings(&[json!([1, 0, 0])]),
-        embeddings(&[json!([1, 0]), json!([1])]),
+        embeddings(&[json!([1, 0, 0]), json!([1])]),
     ])
     .await;
     let embedder = endpoint.embedder();
@@ -187,11 +187,11 @@ async fn a_vector_of_another_dimension_is_told() {
         embedder.embed(&texts, TextRole::Passage, Instant::now() + PATIENCE).await
     };
     embed(&["first"]).await.unwrap();
-    for (texts, length) in [(&["private"][..], 3), (&["private", "more"], 1)] {
+    for (texts, before, length) in [(&["private"][..], 2, 3), (&["private", "more"], 3, 1)] {
         let err = embed(texts).await.unwrap_err();
-        says(&err, &format!("sends vectors of {length} numbers, and sent 2 before"));
+        says(&err, &format!("sends vectors of {length} numbers, and sent {before} before"));
         assert!(
-            matches!(err, EmbeddingError::Dimension { expected: 2, found, .. } if found == length)
+            matches!(err, EmbeddingError::Dimension { expected, found, .. } if (expected, found) == (before, length))
         );
     }
 }
