@@ -9,7 +9,6 @@ mod transfer;
 
 pub use error::Error;
 pub(crate) use items::rejected;
-pub(crate) use measuring::Embeddings;
 pub use query::{KnowledgeQuery, Paging, ResourceQuery};
 pub use transfer::{Download, ImportKind, ImportOptions};
 

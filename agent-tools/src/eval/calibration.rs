@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+pub(crate) use protocol::hub::{Calibration, Measured};
 
 use super::{
     Error,
@@ -20,33 +20,6 @@ const MIN_CASES: usize = 20;
 
 /// Signals that are made of others, or of the decision itself.
 const DERIVED: [&str; 3] = ["eval", "fused", "relevance"];
-
-/// A calibration as the hub reads it from `SEARCH_CALIBRATION`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Calibration {
-    /// The embedder's space, `None` without one; fitting does not know it.
-    pub(crate) space: Option<String>,
-    /// Names of signals.
-    pub(crate) features: Vec<String>,
-    /// One a feature.
-    pub(crate) weights: Vec<f64>,
-    pub(crate) bias: f64,
-    /// The least probability of a hit that is relevant.
-    pub(crate) threshold: f64,
-    pub(crate) measured: Measured,
-}
-
-/// What came of a calibration on questions that it was not fitted to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Measured {
-    /// Own and foreign ones.
-    pub(crate) questions: u64,
-    /// The share of own questions that return nothing.
-    pub(crate) missed: f64,
-    /// The share of foreign questions that return anything.
-    #[serde(rename = "false")]
-    pub(crate) falsely: f64,
-}
 
 /// A question's hits, with what they should be taken for.
 #[derive(Clone, Copy)]
@@ -103,7 +76,7 @@ pub(crate) fn fit(
     let measured = Measured {
         questions: (own.len() + foreign.len()) as u64,
         missed: 1.0 - returns(&own),
-        falsely: returns(&foreign),
+        wrong: returns(&foreign),
     };
     let Model { weights, bias } = model;
     Ok(Calibration { space: None, features, weights, bias, threshold, measured })
@@ -211,7 +184,7 @@ mod tests {
         let fitted = fit(&own, &foreign, None, 0.02).unwrap();
         assert_eq!(fitted.features, ["share", "vector"], "nothing that is made of others");
         assert_eq!(fitted.measured.questions, 200);
-        assert!(fitted.measured.missed <= 0.05 && fitted.measured.falsely < 1e-9, "{fitted:?}");
+        assert!(fitted.measured.missed <= 0.05 && fitted.measured.wrong < 1e-9, "{fitted:?}");
         assert!(fitted.weights.iter().all(|weight| *weight > 0.0));
         let text = serde_json::to_value(&fitted).unwrap();
         assert_eq!(text["measured"]["false"], 0.0);

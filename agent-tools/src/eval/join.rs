@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use protocol::KnowledgeId;
 
 use super::{Error, Watch, load, report::JoinedPairs, set::Pair};
-use crate::hub::{self, Embeddings};
+use crate::hub;
 
 /// How many pairs are stored at once.
 const AT_ONCE: usize = 8;
@@ -23,12 +23,12 @@ struct Stored {
     is_joined: bool,
 }
 
-/// Stores each pair, the first text before the second, and counts which were joined; also returns the embeddings.
+/// Stores each pair, the first text before the second, and counts which were joined; also returns the space of the embeddings.
 pub(crate) async fn join(
     client: &hub::Client,
     pairs: &[Pair],
     watch: Watch<'_>,
-) -> Result<(JoinedPairs, Option<Embeddings>), Error> {
+) -> Result<(JoinedPairs, Option<String>), Error> {
     let done = AtomicUsize::new(0);
     let one = async |pair: &Pair| {
         let (first, _) = store(client, &pair.first).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn join(
         Ok::<_, Error>(Stored { first, second, is_joined })
     };
     let stored: Vec<Stored> = stream::iter(pairs).map(one).buffered(AT_ONCE).try_collect().await?;
-    let embeddings = load::settle(client, watch).await?;
+    let space = load::settle(client, watch).await?;
     let mut counted = JoinedPairs { pairs: pairs.len() as u64, ..JoinedPairs::default() };
     for (pair, stored) in pairs.iter().zip(&stored) {
         let is_joined = stored.is_joined || is_related(client, stored).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn join(
         counted.joined += u64::from(is_joined);
         counted.rightly += u64::from(is_joined && pair.is_same);
     }
-    Ok((counted, embeddings))
+    Ok((counted, space))
 }
 
 /// Stores a text; returns the record that stands for it, and the one that it is a duplicate of.

@@ -5,14 +5,14 @@ use std::{fs, io, path::Path, time::Duration};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use protocol::{
     KnowledgeId,
-    hub::{KnowledgeCreated, NewKnowledge},
+    hub::{EmbeddingProgress, EmbeddingStage, KnowledgeCreated, NewKnowledge},
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, interval};
 use uuid::Uuid;
 
 use super::{Error, Watch, set::Passage};
-use crate::hub::{self, Embeddings};
+use crate::hub;
 
 /// How many records are sent at once: commits are shared, so more is faster up to here.
 const AT_ONCE: usize = 16;
@@ -106,31 +106,32 @@ pub(super) async fn store_one(
     client.add_harmless_knowledge(&record).await.map_err(failed("storing a record"))
 }
 
-/// Waits until the hub has processed and embedded all it holds; returns its embeddings, if it makes any.
+/// Waits until the hub has processed and embedded all it holds; returns the space of its embeddings, if it makes any.
 pub(crate) async fn settle(
     client: &hub::Client,
     watch: Watch<'_>,
-) -> Result<Option<Embeddings>, Error> {
+) -> Result<Option<String>, Error> {
     let mut ticks = interval(PERIOD);
-    let mut last = (u64::MAX, u64::MAX);
+    let mut last = (u64::MAX, u32::MAX);
     let mut moved_at = Instant::now();
     loop {
         ticks.tick().await;
         let unprocessed = count(client, Some(UNPROCESSED)).await?;
-        let embeddings = client.find_embeddings().await.map_err(failed("asking for embeddings"))?;
-        let embeddings =
-            embeddings.filter(|one| one.space.as_ref().is_some_and(|space| !space.is_empty()));
-        let missing = embeddings.as_ref().map_or(0, Embeddings::missing);
-        match &embeddings {
-            _ if unprocessed > 0 => watch("processing: still to do", 0, unprocessed as usize),
-            Some(one) if missing > 0 => {
-                watch(
-                    "embedding",
-                    one.records.saturating_sub(missing) as usize,
-                    one.records as usize,
-                );
-            }
-            _ => return Ok(embeddings),
+        let embeddings = client.embeddings().await.map_err(failed("asking for embeddings"))?;
+        let EmbeddingProgress { space, stage, remaining, .. } = embeddings.progress;
+        let missing = match stage {
+            EmbeddingStage::Off => 0,
+            EmbeddingStage::Current => remaining,
+            // All may be embedded, and the searches do not know it yet.
+            EmbeddingStage::Opening | EmbeddingStage::Building => remaining.max(1),
+        };
+        if unprocessed > 0 {
+            watch("processing: still to do", 0, unprocessed as usize);
+        } else if missing > 0 {
+            let done = embeddings.records.saturating_sub(missing);
+            watch("embedding", done as usize, embeddings.records as usize);
+        } else {
+            return Ok((stage != EmbeddingStage::Off).then_some(space));
         }
         if (unprocessed, missing) != last {
             (last, moved_at) = ((unprocessed, missing), Instant::now());

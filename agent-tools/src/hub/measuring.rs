@@ -7,33 +7,10 @@ use serde_json::Value;
 
 use super::{Client, Error};
 
-/// How far the embeddings are, as `GET /api/embeddings` tells.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub(crate) struct Embeddings {
-    /// What names the vectors' space; `None` or empty without an embedder.
-    pub(crate) space: Option<String>,
-    /// How many records there are.
-    #[serde(default)]
-    pub(crate) records: u64,
-    /// How many of them changed and are still to be looked at.
-    #[serde(default)]
-    pub(crate) remaining: u64,
-    /// `current` once searches go by all vectors.
-    #[serde(default)]
-    pub(crate) stage: String,
-}
-
 /// What `GET /api/calibration` tells, as far as one fits another.
 #[derive(Deserialize)]
 struct Features {
     features: Vec<String>,
-}
-
-impl Embeddings {
-    /// Returns how many records are still without.
-    pub(crate) fn missing(&self) -> u64 {
-        if self.stage == "current" { self.remaining } else { self.remaining.max(1) }
-    }
 }
 
 impl Client {
@@ -53,11 +30,6 @@ impl Client {
         let request = self.request(Method::GET, "api/knowledge").query(&params);
         let page: hub::Page<Value> = self.read(request).await?;
         Ok(page.total)
-    }
-
-    /// Returns how far the embeddings are, `None` from a hub that knows none.
-    pub(crate) async fn find_embeddings(&self) -> Result<Option<Embeddings>, Error> {
-        self.find(self.request(Method::GET, "api/embeddings")).await
     }
 
     /// Returns the signals by which the hub decides on relevance, `None` from a hub that does not tell.

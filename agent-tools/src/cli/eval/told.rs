@@ -26,14 +26,14 @@ pub(super) fn text(runs: &[Report]) -> String {
     }
     lines.extend(run.left_out.iter().map(|one| format!("left out: {}", printable(&one.told()))));
     lines.extend(run.calibration.iter().map(|one| {
-        let Measured { questions, missed, falsely } = one.measured;
+        let Measured { questions, missed, wrong } = one.measured;
         format!(
             "calibration of {}: threshold {:.3}; on {questions} questions that it was not fitted to, {:.1} % of the \
              set's own return nothing, {:.1} % of the foreign ones something",
             one.features.join(", "),
             one.threshold,
             100.0 * missed,
-            100.0 * falsely
+            100.0 * wrong
         )
     }));
     lines.extend(run.gates.iter().map(|gate| {
