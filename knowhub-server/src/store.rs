@@ -153,7 +153,7 @@ impl Store {
 
     /// Finishes the writes that were handed over, closes the file and releases its lock.
     pub(crate) async fn close(&self) {
-        self.readers.close();
+        self.readers.close().await;
         self.writer.close().await;
     }
 

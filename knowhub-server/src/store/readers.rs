@@ -7,10 +7,11 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use rusqlite::Connection;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::{Error, file};
 use crate::blocking::{self, Waiting};
@@ -19,7 +20,10 @@ use crate::blocking::{self, Waiting};
 const READERS_PER_CPU: usize = 4;
 
 /// How many long reads run at once besides; further ones wait until one ends.
-const MAX_LONG_READS: usize = 2;
+const MAX_LONG_READS: u32 = 2;
+
+/// How long a store that closes waits for the reads that run.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The pool of connections that cannot write.
 pub(super) struct Readers {
@@ -40,7 +44,7 @@ impl Readers {
     pub(super) fn new(path: PathBuf) -> Self {
         let count = READERS_PER_CPU * thread::available_parallelism().map_or(1, Into::into);
         let permits = Arc::new(Semaphore::new(count));
-        let long_reads = Arc::new(Semaphore::new(MAX_LONG_READS));
+        let long_reads = Arc::new(Semaphore::new(MAX_LONG_READS as usize));
         let (waiting, idle) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         Self { path, count, permits, waiting, long_reads, idle }
     }
@@ -85,7 +89,11 @@ impl Readers {
                 None => file::open_reader(&self.path)?,
             };
             let result = work(&db);
-            self.idle().push(db);
+            let mut idle = self.idle();
+            // Otherwise the store has been closed meanwhile, and nobody would close this one.
+            if !self.is_closed() {
+                idle.push(db);
+            }
             result
         });
         reading.await.unwrap_or(Err(Error::Closed))
@@ -97,14 +105,63 @@ impl Readers {
         (running, self.waiting.load(Ordering::Relaxed))
     }
 
-    /// Refuses further reads and closes the idle connections.
-    pub(super) fn close(&self) {
+    /// Refuses further reads and closes all connections, those of running reads when these end.
+    ///
+    /// Running reads are waited for, up to [`CLOSE_PATIENCE`]: the writer's connection should be the last one, since
+    /// with the last one the engine tidies its files up.
+    pub(super) async fn close(&self) {
+        let reads = u32::try_from(self.count).unwrap_or(u32::MAX);
+        let _ = timeout(CLOSE_PATIENCE, self.permits.acquire_many(reads)).await;
         self.permits.close();
+        let _ = timeout(CLOSE_PATIENCE, self.long_reads.acquire_many(MAX_LONG_READS)).await;
         self.long_reads.close();
         self.idle().clear();
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().expect("nobody panics while holding it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, sync::mpsc};
+
+    use futures_util::FutureExt;
+
+    use crate::{metrics::CommitMetrics, store::Store};
+
+    #[tokio::test]
+    async fn a_read_whose_caller_left_leaves_no_file_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let store =
+            Store::open(&folder.path().join("hub.db"), CommitMetrics::default(), |_| {}).unwrap();
+        let (started, has_started) = tokio::sync::oneshot::channel();
+        let (end, ended) = mpsc::channel();
+        let reading = tokio::spawn({
+            let store = store.clone();
+            async move {
+                store
+                    .read(move |_| {
+                        started.send(()).unwrap();
+                        ended.recv().unwrap();
+                        Ok(())
+                    })
+                    .await
+            }
+        });
+        has_started.await.unwrap();
+        reading.abort();
+        reading.await.unwrap_err();
+        let mut closing = pin!(store.close());
+        assert!(closing.as_mut().now_or_never().is_none(), "it waits for the read");
+        end.send(()).unwrap();
+        closing.await;
+        let left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with("-wal") || name.ends_with("-shm"))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
     }
 }
