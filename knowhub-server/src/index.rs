@@ -14,6 +14,7 @@ mod fields;
 mod grouped;
 mod query;
 mod recent;
+mod spelling;
 mod statistics;
 #[cfg(test)]
 mod tests;

@@ -63,35 +63,43 @@ impl<'a> Statistics<'a> {
         recent: &[Arc<Entry>],
         tokens: impl IntoIterator<Item = &'t String>,
     ) -> Result<Self, Error> {
-        let mut recent_counts = HashMap::new();
-        let mut of_tokens = HashMap::new();
-        let mut of_terms = HashMap::new();
-        for token in tokens {
-            if of_tokens.contains_key(token) {
-                continue;
-            }
-            let sought = Sought::new(token);
-            let counts: Vec<u32> = recent.iter().map(|entry| entry.count(&sought)).collect();
-            let in_memory = counts.iter().filter(|count| **count > 0).count() as u64;
-            let term = fields.token_term(token);
-            let rows = searcher.doc_freq(&term)? + in_memory;
-            recent_counts.insert(token.clone(), counts);
-            of_terms.insert(term, rows);
-            of_tokens.insert(token.clone(), rows);
-        }
         let recent_rows = recent.len() as u64;
         let rows = searcher.total_num_docs()? + recent_rows;
         let recent_words = recent_words(&searcher, fields, recent)?;
         let words = searcher.total_num_tokens(fields.words)? + recent_words;
         let mean_length = (words as f64 / rows.max(1) as f64).max(1.0);
-        Ok(Self {
+        let mut counted = Self {
             searcher,
             fields,
-            recent_counts,
+            recent_counts: HashMap::new(),
             recent_words,
-            frequencies: Frequencies { rows, mean_length, of_tokens },
-            of_terms,
-        })
+            frequencies: Frequencies { rows, mean_length, of_tokens: HashMap::new() },
+            of_terms: HashMap::new(),
+        };
+        counted.count(recent, tokens)?;
+        Ok(counted)
+    }
+
+    /// Counts further tokens; `recent` are the same rows in memory.
+    pub(super) fn count<'t>(
+        &mut self,
+        recent: &[Arc<Entry>],
+        tokens: impl IntoIterator<Item = &'t String>,
+    ) -> Result<(), Error> {
+        for token in tokens {
+            if self.recent_counts.contains_key(token) {
+                continue;
+            }
+            let sought = Sought::new(token);
+            let counts: Vec<u32> = recent.iter().map(|entry| entry.count(&sought)).collect();
+            let in_memory = counts.iter().filter(|count| **count > 0).count() as u64;
+            let term = self.fields.token_term(token);
+            let rows = self.searcher.doc_freq(&term)? + in_memory;
+            self.recent_counts.insert(token.clone(), counts);
+            self.of_terms.insert(term, rows);
+            self.frequencies.of_tokens.insert(token.clone(), rows);
+        }
+        Ok(())
     }
 
     pub(super) fn frequencies(&self) -> &Frequencies {

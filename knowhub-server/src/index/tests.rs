@@ -64,6 +64,35 @@ async fn commit(index: &Index, docs: &[Doc]) {
 }
 
 #[tokio::test]
+async fn an_unknown_word_is_looked_up_under_the_nearest_spelling() {
+    let Fixture { index, _folder } = fixture();
+    let docs = [
+        doc(1, 1, "gandhi", &[]),
+        doc(2, 2, "percentage", &[]),
+        doc(3, 3, "parentage of percents", &[]),
+    ];
+    commit(&index, &docs).await;
+    for (query, expected) in [
+        ("ghandi", &["gandhi"][..]),
+        ("percentagee", &["percentag"]),
+        ("Percentages", &[]),
+        ("gundy", &[]),
+        ("xandhi", &[]),
+        ("gand", &[]),
+        ("甘地甘地甘", &[]),
+        ("gandhí1", &[]),
+    ] {
+        let asked = tokens(query);
+        let mut view = index.view(&asked).unwrap();
+        let spellings = view.spellings_of_unknown(&asked).unwrap();
+        assert_eq!(spellings, expected, "{query}");
+        for word in &spellings {
+            assert!(view.frequencies().rows_with(word) > 0, "{word}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_row_has_the_same_score_in_memory_and_on_disk() {
     let Fixture { index, _folder } = fixture();
     let docs = [

@@ -15,8 +15,12 @@ use super::{
     fields::Fields,
     grouped::BestOfGroups,
     recent::Newest,
+    spelling,
     statistics::Statistics,
 };
+
+/// How many unknown words of a query are looked up under other spellings; the ones behind them are not.
+const MAX_UNKNOWN: usize = 4;
 
 /// What one search sees: each row once, either on disk or in memory.
 pub(crate) struct View<'a> {
@@ -52,6 +56,22 @@ impl<'a> View<'a> {
     /// Returns in how many rows each token stands.
     pub(crate) fn frequencies(&self) -> &Frequencies {
         self.statistics.frequencies()
+    }
+
+    /// Returns what words that stand in no row may have been meant to be, and counts it.
+    ///
+    /// A spelling is known from the first commit on that has it; a few seconds earlier it is in memory alone.
+    pub(crate) fn spellings_of_unknown(
+        &mut self,
+        tokens: &[String],
+    ) -> Result<Vec<String>, Error> {
+        let unknown = tokens.iter().filter(|token| self.frequencies().rows_with(token) == 0);
+        let mut spellings = Vec::new();
+        for token in unknown.take(MAX_UNKNOWN) {
+            spellings.extend(spelling::nearest(&self.searcher, self.fields, token)?);
+        }
+        self.statistics.count(&self.recent, &spellings)?;
+        Ok(spellings)
     }
 
     /// Returns the best `limit` hits, best first, among equals the newest.

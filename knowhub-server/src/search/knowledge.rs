@@ -17,6 +17,7 @@ use crate::{
     embedding::{QueryVector, embedded_text},
     index::{Doc, Match, Query, View},
     store::KnowledgeRow,
+    text::content_tokens,
 };
 
 /// By what a search may go.
@@ -149,9 +150,10 @@ impl Search {
         vector: Option<&QueryVector>,
         rows: &Rows<'_>,
     ) -> Result<Vec<KnowledgeHit>, Error> {
-        let view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
+        let mut view = self.indexes.knowledge.view(&counted_tokens(&query.q))?;
+        let spellings = view.spellings_of_unknown(&content_tokens(&query.q))?;
         let names: HashSet<String> = relevance::names(&query.q).into_iter().collect();
-        let candidates = self.recall(&view, query, &names, vector, rows)?;
+        let candidates = self.recall(&view, query, &names, spellings, vector, rows)?;
         let question = Question::new(&query.q, view.frequencies());
         let background = match vector {
             Some(QueryVector { vector, space }) => space.index.background(vector)?,
@@ -173,11 +175,18 @@ impl Search {
         view: &View<'_>,
         query: &KnowledgeQuery,
         names: &HashSet<String>,
+        spellings: Vec<String>,
         vector: Option<&QueryVector>,
         rows: &Rows<'_>,
     ) -> Result<Vec<Candidate>, Error> {
         let limit = self.ranking.recall_factor * query.top_k;
-        let (tokens, faint) = relevance::ranked_tokens(&query.q);
+        let (mut tokens, mut faint) = relevance::ranked_tokens(&query.q);
+        for word in spellings {
+            if !tokens.contains(&word) {
+                faint.push(word.clone());
+                tokens.push(word);
+            }
+        }
         let recalled = |matching, names: Vec<String>| {
             let mut labels = query.filters();
             labels.extend((!names.is_empty()).then_some(names));
