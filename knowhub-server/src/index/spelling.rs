@@ -53,7 +53,8 @@ fn within(
     for segment in searcher.segment_readers() {
         let words = segment.inverted_index(fields.words)?;
         let alike = words.terms().search(query.automaton()?);
-        let mut stream = alike.ge([first]).lt([first + 1]).into_stream().map_err(tantivy::TantivyError::from)?;
+        let mut stream =
+            alike.ge([first]).lt([first + 1]).into_stream().map_err(tantivy::TantivyError::from)?;
         while stream.advance() {
             if let Ok(word) = str::from_utf8(stream.key()) {
                 *near.entry(word.to_owned()).or_default() += u64::from(stream.value().doc_freq);

@@ -34,6 +34,13 @@ impl Default for Frequencies {
 }
 
 impl Frequencies {
+    /// Makes up the counts of an index.
+    #[cfg(test)]
+    pub(crate) fn of(rows: u64, of_tokens: &[(&str, u64)]) -> Self {
+        let of_tokens = of_tokens.iter().map(|(token, rows)| ((*token).to_owned(), *rows));
+        Self { rows, mean_length: 100.0, of_tokens: of_tokens.collect() }
+    }
+
     /// Returns in how many rows a token stands; 0 for one that was not asked for.
     pub(crate) fn rows_with(&self, token: &str) -> u64 {
         self.of_tokens.get(token).copied().unwrap_or(0)

@@ -61,10 +61,7 @@ impl<'a> View<'a> {
     /// Returns what words that stand in no row may have been meant to be, and counts it.
     ///
     /// A spelling is known from the first commit on that has it; a few seconds earlier it is in memory alone.
-    pub(crate) fn spellings_of_unknown(
-        &mut self,
-        tokens: &[String],
-    ) -> Result<Vec<String>, Error> {
+    pub(crate) fn spellings_of_unknown(&mut self, tokens: &[String]) -> Result<Vec<String>, Error> {
         let unknown = tokens.iter().filter(|token| self.frequencies().rows_with(token) == 0);
         let mut spellings = Vec::new();
         for token in unknown.take(MAX_UNKNOWN) {
