@@ -1,5 +1,6 @@
 //! The HTTP API: what comes in is read and checked here, what goes out is written here.
 
+mod calibration;
 mod caller;
 mod contents;
 mod cors;

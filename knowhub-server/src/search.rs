@@ -13,7 +13,7 @@ mod rows;
 
 use std::{path::Path, sync::Arc};
 
-use protocol::hub::EmbeddingProgress;
+use protocol::hub::{Calibration, EmbeddingProgress};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use calibration::CalibrationFault;
@@ -193,6 +193,12 @@ impl Search {
     /// Returns the number of the embedding space in use, if there is one.
     pub(crate) fn embedding_space(&self) -> Option<i64> {
         self.ranking.embeddings.as_ref().and_then(Embeddings::space)
+    }
+
+    /// Returns when a search takes a record for an answer.
+    pub(crate) fn calibration(&self) -> &Calibration {
+        let Calibrations { by_words, by_vectors, .. } = &self.ranking.calibrations;
+        if self.ranking.embeddings.is_some() { by_vectors } else { by_words }
     }
 
     /// Returns how many searches run and how many wait for a place.

@@ -18,9 +18,6 @@ const FOREIGN_HITS: usize = 3;
 /// How many cases of each kind there must be on the half that is fitted to.
 const MIN_CASES: usize = 20;
 
-/// Signals that are made of others, or of the decision itself.
-const DERIVED: [&str; 3] = ["eval", "fused", "relevance"];
-
 /// A question's hits, with what they should be taken for.
 #[derive(Clone, Copy)]
 struct Question<'a> {
@@ -29,16 +26,16 @@ struct Question<'a> {
     is_held_out: bool,
 }
 
-/// Returns the signals by which a hub decides on relevance, `None` of one that does not tell.
-pub(crate) async fn features(client: &hub::Client) -> Result<Option<Vec<String>>, Error> {
-    client.find_features().await.map_err(load::failed("asking for the calibration's features"))
+/// Returns the signals by which a hub decides on relevance.
+pub(crate) async fn features(client: &hub::Client) -> Result<Vec<String>, Error> {
+    let found = client.find_calibration().await;
+    Ok(found.map_err(load::failed("asking for the calibration's features"))?.features)
 }
 
 /// Fits a calibration on one half of own and foreign questions, and measures it on the other.
 ///
 /// Own questions are parted by passage, so that no passage is on both sides. The threshold is the highest one at which
-/// the share `missed` of the own questions on the first half returns nothing. Without `features`, every signal counts
-/// that is not made of others.
+/// the share `missed` of the own questions on the first half returns nothing.
 ///
 /// # Errors
 ///
@@ -46,7 +43,7 @@ pub(crate) async fn features(client: &hub::Client) -> Result<Option<Vec<String>>
 pub(crate) fn fit(
     own: &[(usize, Reply)],
     foreign: &[Reply],
-    features: Option<Vec<String>>,
+    features: Vec<String>,
     missed: f64,
 ) -> Result<Calibration, String> {
     // Neighbors among passages are often of one article: halves take turns by two.
@@ -60,7 +57,6 @@ pub(crate) fn fit(
         .enumerate()
         .map(|(index, reply)| Question { reply, is_held_out: half(index) })
         .collect();
-    let features = features.unwrap_or_else(|| signals(&own));
     check_features(&features, &own)?;
     let model = Model::fit(&cases(&own, &foreign, &features)?);
 
@@ -82,23 +78,12 @@ pub(crate) fn fit(
     Ok(Calibration { space: None, features, weights, bias, threshold, measured })
 }
 
-/// Returns the names of all signals that are not made of others.
-fn signals(questions: &[Question<'_>]) -> Vec<String> {
-    let hits = questions.iter().flat_map(|one| &one.reply.hits);
-    let mut names: Vec<_> = hits.flat_map(|hit| hit.signals.keys().cloned()).collect();
-    names.sort();
-    names.dedup();
-    names.retain(|name| !DERIVED.contains(&name.as_str()));
-    names
-}
-
 fn check_features(features: &[String], own: &[Question<'_>]) -> Result<(), String> {
     let is_there = |name: &String| {
         own.iter().flat_map(|one| &one.reply.hits).any(|hit| hit.signals.contains_key(name))
     };
     match features.iter().find(|name| !is_there(name)) {
         Some(name) => Err(format!("the hub's results carry no signal {name}")),
-        None if features.is_empty() => Err("the hub's results carry no signals".to_owned()),
         None => Ok(()),
     }
 }
@@ -155,12 +140,7 @@ mod tests {
 
     fn reply(hits: &[(f64, f64, bool)]) -> Reply {
         let hit = |(share, vector, is_answer): &(f64, f64, bool)| Hit {
-            signals: [
-                ("share".to_owned(), *share),
-                ("vector".to_owned(), *vector),
-                ("fused".to_owned(), 9.0),
-            ]
-            .into(),
+            signals: [("share".to_owned(), *share), ("vector".to_owned(), *vector)].into(),
             is_answer: *is_answer,
         };
         let hits = hits.iter().map(hit).collect();
@@ -178,11 +158,14 @@ mod tests {
         (own.collect(), foreign.collect())
     }
 
+    fn named(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
     #[test]
     fn what_can_be_told_apart_is() {
         let (own, foreign) = questions();
-        let fitted = fit(&own, &foreign, None, 0.02).unwrap();
-        assert_eq!(fitted.features, ["share", "vector"], "nothing that is made of others");
+        let fitted = fit(&own, &foreign, named(&["share", "vector"]), 0.02).unwrap();
         assert_eq!(fitted.measured.questions, 200);
         assert!(fitted.measured.missed <= 0.05 && fitted.measured.wrong < 1e-9, "{fitted:?}");
         assert!(fitted.weights.iter().all(|weight| *weight > 0.0));
@@ -194,12 +177,11 @@ mod tests {
     #[test]
     fn the_features_are_those_that_are_named() {
         let (own, foreign) = questions();
-        let named = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
         let fitted = fit(&own, &foreign, named(&["vector"]), 0.02).unwrap();
         assert_eq!(fitted.weights.len(), 1);
         let fault = fit(&own, &foreign, named(&["lead"]), 0.02).unwrap_err();
         assert_eq!(fault, "the hub's results carry no signal lead");
-        let fault = fit(&own, &foreign[..10], None, 0.02).unwrap_err();
+        let fault = fit(&own, &foreign[..10], named(&["share"]), 0.02).unwrap_err();
         assert!(fault.contains("are too few to fit to"), "{fault}");
     }
 

@@ -2,16 +2,9 @@
 
 use protocol::hub;
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Client, Error};
-
-/// What `GET /api/calibration` tells, as far as one fits another.
-#[derive(Deserialize)]
-struct Features {
-    features: Vec<String>,
-}
 
 impl Client {
     /// Stores knowledge of which it is known that nothing in it is a secret, whatever it looks like.
@@ -32,9 +25,8 @@ impl Client {
         Ok(page.total)
     }
 
-    /// Returns the signals by which the hub decides on relevance, `None` from a hub that does not tell.
-    pub(crate) async fn find_features(&self) -> Result<Option<Vec<String>>, Error> {
-        let found = self.find(self.request(Method::GET, "api/calibration")).await?;
-        Ok(found.map(|found: Features| found.features))
+    /// Returns how the hub decides on relevance.
+    pub(crate) async fn find_calibration(&self) -> Result<hub::Calibration, Error> {
+        self.read(self.request(Method::GET, "api/calibration")).await
     }
 }

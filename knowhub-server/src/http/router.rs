@@ -12,7 +12,7 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Error, Handles,
+    Error, Handles, calibration,
     caller::authenticate,
     contents,
     cors::cors,
@@ -67,6 +67,7 @@ pub(crate) fn router(handles: Handles, origins: &[String]) -> Router {
         .routes(routes!(reseal::reseal_secrets))
         .routes(routes!(demand::list_demand))
         .routes(routes!(embeddings::show_embeddings))
+        .routes(routes!(calibration::show_calibration))
         .routes(routes!(whoami::show_caller))
         .routes(routes!(metrics::show_metrics))
         .routes(routes!(transfer::export_all))

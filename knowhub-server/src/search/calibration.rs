@@ -93,6 +93,7 @@ impl Calibrations {
             BY_VECTORS.iter().find(fits).expect("the last one fits any space");
         let mut calibrations =
             Self { by_words: own(BY_WORDS), by_vectors: own(by_vectors), across: own(across) };
+        calibrations.by_vectors.space = space.map(str::to_owned);
         if let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) {
             let fitted = read(path)?;
             match (&fitted.space, space) {
@@ -167,6 +168,7 @@ mod tests {
         }
         let e5 = Calibrations::load(None, Some("e5-passage")).unwrap();
         assert!(e5.by_vectors.features.contains(&"vector".to_owned()));
+        assert_eq!(e5.by_vectors.space.as_deref(), Some("e5-passage"), "it can be given back");
         let other = Calibrations::load(None, Some("bge-m3")).unwrap();
         assert!(!other.by_vectors.features.contains(&"vector".to_owned()), "scales differ");
     }

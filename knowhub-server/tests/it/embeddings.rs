@@ -126,6 +126,26 @@ async fn add(hub: &TestHub, task: &str, content: &str) -> String {
 }
 
 #[tokio::test]
+async fn how_relevance_is_decided_is_told_and_can_be_given_back() {
+    let endpoint = Endpoint::start().await;
+    let hub = endpoint.hub().await;
+    let told = hub.get("/api/calibration").await.body;
+    assert_eq!(told["space"], "words");
+    assert!(told["features"].as_array().unwrap().contains(&json!("deviations")), "{told}");
+    let folder = hub.stop().await;
+    let path = folder.path().join("calibration.json");
+    std::fs::write(&path, told.to_string()).unwrap();
+    let config = endpoint.config(&folder, "words");
+    let config = Config { search_calibration: Some(path), ..config };
+    let hub = TestHub::start_with(folder, &config).await;
+    assert_eq!(hub.get("/api/calibration").await.body, told);
+    let by_words = TestHub::start_in(hub.stop().await).await;
+    let told = by_words.get("/api/calibration").await.body;
+    assert_eq!((&told["space"], &told["features"][0]), (&Value::Null, &json!("share")));
+    by_words.stop().await;
+}
+
+#[tokio::test]
 async fn what_means_the_same_is_found() {
     let endpoint = Endpoint::start().await;
     let hub = endpoint.hub().await;
