@@ -219,25 +219,23 @@ impl Eval {
         };
         let mut report = Report { name: self.what(), ..Report::default() };
         let started = Instant::now();
-        let space = match task {
+        match task {
             Task::Pairs(pairs) => {
                 let (joined, space) = join::join(client, &pairs.pairs, &watch).await?;
                 report.pairs = Some(joined);
                 report.load_s = started.elapsed().as_secs_f64();
                 report.left_out.clone_from(&pairs.left_out);
-                space
+                report.embedder = space;
             }
             Task::Questions { set, foreign } => {
                 let records = load::load(client, kept, &set.passages, &watch).await?;
-                let space = load::settle(client, &watch).await?;
+                report.embedder = load::settle(client, &watch).await?;
                 report.load_s = started.elapsed().as_secs_f64();
                 report.passages = set.passages.len() as u64;
                 report.left_out.clone_from(&set.left_out);
                 self.ask(client, (set, &records), foreign, &mut report, &watch).await?;
-                space
             }
-        };
-        report.embedder = space;
+        }
         if let Some(calibration) = &mut report.calibration {
             calibration.space.clone_from(&report.embedder);
         }

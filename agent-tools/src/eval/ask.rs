@@ -39,6 +39,8 @@ pub(crate) struct Reply {
     pub(crate) returned_anything: bool,
     /// How long the search took of which `returned_anything` speaks.
     pub(crate) took: Duration,
+    /// The hub's embedding model took part in each search.
+    pub(crate) by_vectors: bool,
     /// What came back with all that is judged irrelevant, best first; empty where that was not asked for.
     pub(crate) hits: Vec<Hit>,
 }
@@ -87,6 +89,7 @@ pub(crate) async fn own(
             ranking: Some(ranking),
             returned_anything: found.count > 0,
             took,
+            by_vectors: all.by_vectors && found.by_vectors,
             hits: hits(&all, |id| gains.contains_key(id)),
         })
     };
@@ -102,12 +105,14 @@ pub(crate) async fn foreign(
 ) -> Result<Vec<Reply>, Error> {
     let one = async |question: &String| {
         let (found, took) = search(client, question, Judged::Relevant).await?;
+        let by_vectors = found.by_vectors;
         let hits = if manner.wants_hits {
             hits(&search(client, question, Judged::All).await?.0, |_| false)
         } else {
             Vec::new()
         };
-        Ok(Reply { ranking: None, returned_anything: found.count > 0, took, hits })
+        let returned_anything = found.count > 0;
+        Ok(Reply { ranking: None, returned_anything, took, by_vectors, hits })
     };
     each("asking foreign questions", questions, one, manner, watch).await
 }

@@ -144,7 +144,13 @@ mod tests {
             is_answer: *is_answer,
         };
         let hits = hits.iter().map(hit).collect();
-        Reply { ranking: None, returned_anything: true, took: Duration::ZERO, hits }
+        Reply {
+            ranking: None,
+            returned_anything: true,
+            took: Duration::ZERO,
+            by_vectors: true,
+            hits,
+        }
     }
 
     /// 200 own and 200 foreign questions, of which one in fifty own ones looks foreign.

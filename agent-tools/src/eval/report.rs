@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) name: String,
     /// The space of the embedder, `None` without one.
     pub(crate) embedder: Option<String>,
+    /// How many questions the embedder was late for, or failed at, so that they were searched by words alone.
+    pub(crate) by_words: u64,
     pub(crate) passages: u64,
     pub(crate) questions: u64,
     /// How the set's own questions were answered, everything shown.
@@ -63,6 +65,7 @@ pub(crate) struct JoinedPairs {
 impl Report {
     /// Takes in how the set's own questions were answered.
     pub(crate) fn add_own(&mut self, answered: &[Reply]) {
+        self.add_by_words(answered);
         let rankings: Vec<_> = answered.iter().filter_map(|one| one.ranking).collect();
         self.questions = answered.len() as u64;
         self.ranking = Some(Ranking::mean(&rankings));
@@ -72,8 +75,15 @@ impl Report {
 
     /// Takes in what questions returned that nothing answers.
     pub(crate) fn add_foreign(&mut self, answered: &[Reply]) {
+        self.add_by_words(answered);
         let questions = answered.len() as u64;
         self.foreign = Some(Foreign { questions, answered: share_answered(answered) });
+    }
+
+    fn add_by_words(&mut self, answered: &[Reply]) {
+        if self.embedder.is_some() {
+            self.by_words += answered.iter().filter(|one| !one.by_vectors).count() as u64;
+        }
     }
 }
 
@@ -179,6 +189,8 @@ pub(crate) fn table(runs: &[Report]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use expect_test::expect;
 
     use super::*;
@@ -208,6 +220,24 @@ mod tests {
             0.500  0.750  1.000   0.625    0.700   2.0 %        –       –       –  工具笔记, no embedder
             0.500  0.750  1.000   0.625    0.700       –   10.0 %    1.50  120.25  e5"#]]
         .assert_eq(&table(&runs));
+    }
+
+    #[test]
+    fn questions_that_the_embedder_was_late_for_are_counted() {
+        let reply = |by_vectors| Reply {
+            ranking: None,
+            returned_anything: true,
+            took: Duration::ZERO,
+            by_vectors,
+            hits: Vec::new(),
+        };
+        let replies = [reply(true), reply(false), reply(false)];
+        for (embedder, expected) in [(Some("e5".to_owned()), 4), (None, 0)] {
+            let mut report = Report { embedder, ..Report::default() };
+            report.add_own(&replies);
+            report.add_foreign(&replies);
+            assert_eq!(report.by_words, expected);
+        }
     }
 
     #[test]

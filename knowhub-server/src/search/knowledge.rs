@@ -125,7 +125,7 @@ impl Search {
             }
             _ => None,
         };
-        let (asked, top_k) = (query.clone(), query.top_k);
+        let (asked, top_k, by_vectors) = (query.clone(), query.top_k, vector.is_some());
         let mut ranked =
             self.run(move |search, rows| search.rank(&asked, vector.as_ref(), rows)).await?;
 
@@ -140,7 +140,8 @@ impl Search {
             _ => false,
         };
         ranked.truncate(top_k);
-        Ok(KnowledgeSearch { count: ranked.len() as u64, results: ranked, reranked, withheld })
+        let count = ranked.len() as u64;
+        Ok(KnowledgeSearch { results: ranked, count, by_vectors, reranked, withheld })
     }
 
     /// Returns all candidates, best first, each judged.

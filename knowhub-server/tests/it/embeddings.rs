@@ -158,6 +158,7 @@ async fn what_means_the_same_is_found() {
     assert_eq!(found["results"][0]["id"], tables, "{found}");
     let signals = &found["results"][0]["signals"];
     assert!(signals["vector"].as_f64().unwrap() > 0.5 && signals["lexical"].is_null(), "{signals}");
+    assert_eq!(found["by_vectors"], true, "{found}");
     let found = hub.find("/api/knowledge/search", &[("q", "image"), ("all", "true")]).await.body;
     assert_eq!(found["results"][0]["id"], picture);
 

@@ -341,6 +341,9 @@ pub struct KnowledgeSearch {
     pub results: Vec<KnowledgeHit>,
     /// How many results there are here.
     pub count: u64,
+    /// Vectors took part; `false` without an embedding model, and while it is late or has not seen all records.
+    #[serde(default)]
+    pub by_vectors: bool,
     /// A model put them in this order.
     pub reranked: bool,
     /// How many were judged irrelevant and held back; `all=true` shows them.

@@ -1,6 +1,6 @@
 //! Synthetic experiences and questions, the same in every run: half Chinese, words by Zipf's law.
 
-use protocol::hub::NewExperience;
+use protocol::hub::{NewExperience, NewKnowledge, Origin};
 
 /// How many words each language has; the first ones are real, the rest is made of syllables and characters.
 const WORDS: usize = 20_000;
@@ -32,6 +32,8 @@ const CHARACTERS: &str = "安白班北本边变标部材层查长常场车成程
     集计技家价间建江将角接街节结解界金进京经景境静局具均卡科课空口快矿理力历立连量林流龙路旅绿马满门密面民明命木目南能年农";
 
 const CATEGORIES: [&str; 8] = ["library", "api", "mcp", "skill", "paper", "blog", "book", "course"];
+
+const TYPES: [&str; 5] = ["tool", "strategy", "case", "definition", "user_prefer"];
 
 /// A language of the corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,25 @@ impl Corpus {
             tips: self.text(language, 6 + random.below(8), &mut random),
             submitted_by: format!("agent-{}@example.org", random.below(200)),
             ..NewExperience::default()
+        }
+    }
+
+    /// Returns knowledge record number `index`; even ones are English, odd ones Chinese.
+    ///
+    /// One in five is a `tool`, and one in a thousand is of each scope `project:0` to `project:999`.
+    pub fn knowledge(&self, index: u64) -> NewKnowledge {
+        let mut random = Random(index.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(1));
+        let language = if index.is_multiple_of(2) { Language::English } else { Language::Chinese };
+        let name = self.name(self.names.draw(&mut random));
+        NewKnowledge {
+            task: self.text(language, 8 + random.below(8), &mut random),
+            content: self.text(language, 20 + random.below(40), &mut random),
+            types: vec![TYPES[random.below(TYPES.len())].to_owned()],
+            tags: [("domain".to_owned(), self.word(language, random.below(20)).to_owned())].into(),
+            scopes: vec![format!("project:{}", random.below(1_000))],
+            owner: format!("agent:{}", random.below(200)),
+            source: Origin { name, ..Origin::default() },
+            ..NewKnowledge::default()
         }
     }
 

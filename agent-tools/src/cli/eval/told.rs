@@ -21,6 +21,13 @@ pub(super) fn text(runs: &[Report]) -> String {
     let (heads, figures) = table.split_once('\n').unwrap_or((&table, ""));
     let mut lines = vec![what + &foreign.unwrap_or_default(), String::new()];
     lines.push(format!("{STRONG}{heads}{STRONG:#}\n{}", printable(figures)));
+    if run.by_words > 0 {
+        lines.push(format!(
+            "\n{} questions were searched by words alone, since the embedding model was late or failed: \
+             these figures are not the embedder's",
+            run.by_words
+        ));
+    }
     if !run.left_out.is_empty() || !run.gates.is_empty() || run.calibration.is_some() {
         lines.push(String::new());
     }

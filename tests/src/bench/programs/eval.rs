@@ -176,6 +176,7 @@ async fn measure(
     // A gate that fails is no failure to measure.
     ensure!(matches!(output.status.code(), Some(0 | 1)), "knowhub eval: {}", output.status);
     let report: Value = serde_json::from_slice(&output.stdout).context("it printed no report")?;
+    ensure!(report["by_words"] == 0, "the embedder was late for {} questions", report["by_words"]);
     let Some(gates) = report["gates"].as_array() else { bail!("it reports no gates") };
     let cell = |gate: &Value| {
         let holds = if gate["holds"] == true { "yes" } else { "no" };

@@ -20,7 +20,7 @@ use tests::bench::{
     corpus::{Corpus, Language},
     figures::{Latencies, processor_seconds},
     first_design::FirstDesign,
-    load::{report, start_filled_hub},
+    load::{Rows, start_filled_hub},
 };
 use tokio::{
     task::JoinSet,
@@ -167,7 +167,7 @@ async fn write_until(
         }
         let index = next.fetch_add(1, Ordering::Relaxed);
         let started = Instant::now();
-        report(&mut client, &corpus, index).await?;
+        Rows::Experiences.report(&mut client, &corpus, index).await?;
         latencies.push(started.elapsed());
     }
     Ok(latencies)

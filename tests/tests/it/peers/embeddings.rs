@@ -1,10 +1,11 @@
 //! The embedding client against a real server with a multilingual model.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use llm::embedding::{Embedder, Embedding, Settings, TextRole};
-use tests::peer::EmbeddingPeer;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tests::{binary, peer::EmbeddingPeer};
+use tokio::{process::Command, time::Instant};
 
 use crate::fixtures::skip;
 
@@ -88,4 +89,34 @@ async fn batches_come_back_in_order_and_a_long_text_is_cut() {
     }
     let cut: Vec<_> = together.iter().map(|(_, is_cut)| *is_cut).collect();
     assert!(cut.iter().enumerate().all(|(index, cut)| *cut == (index == 7)), "{cut:?}");
+}
+
+#[tokio::test]
+async fn questions_find_passages_in_the_other_language() {
+    let Some(peer) = EmbeddingPeer::start().await.unwrap() else {
+        let name = "peers::embeddings::questions_find_passages_in_the_other_language";
+        return skip(name, "tests/peers/setup.sh fetched no embedding server");
+    };
+    // Built as new as its sources, or the test tells nothing.
+    binary::find("knowhub-server").unwrap();
+    let questions = Path::new(env!("CARGO_MANIFEST_DIR")).join("questions");
+    for (asked, stored) in [("notes.zh.json", "notes.en.json"), ("notes.en.json", "notes.zh.json")]
+    {
+        let output = Command::new(binary::find("knowhub").unwrap())
+            .args(["eval", "--json", "--at-least", "r10=0.95,mrr=0.75"])
+            .arg("--questions")
+            .arg(questions.join(asked))
+            .arg("--passages")
+            .arg(questions.join(stored))
+            .envs(peer.settings())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        let report = String::from_utf8_lossy(&output.stdout);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{asked} over {stored}: {report}{talk}");
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!((&report["questions"], &report["by_words"]), (&json!(60), &json!(0)));
+    }
 }
