@@ -20,18 +20,8 @@ pub(super) async fn neighbors(
     search: &Search,
     record: &Knowledge,
 ) -> Result<Vec<Knowledge>, Error> {
-    let query = KnowledgeQuery {
-        q: sought_text(record),
-        // One more, since the record itself may be among them.
-        top_k: MAX_NEIGHBORS + 1,
-        min_score: 1,
-        types: Vec::new(),
-        owners: Vec::new(),
-        scopes: Vec::new(),
-        tags: Vec::new(),
-        all: true,
-        means: Means::Vectors,
-    };
+    // One more, since the record itself may be among them.
+    let query = KnowledgeQuery::like(sought_text(record), MAX_NEIGHBORS + 1, Means::Vectors);
     let found = search.knowledge(&query).await?;
     let near = found.results.into_iter().filter(is_near).map(|hit| hit.knowledge);
     Ok(near.filter(|other| other.id != record.id).take(MAX_NEIGHBORS).collect())

@@ -37,7 +37,8 @@ impl Pipeline {
             stored.extend(found.map(|row| row.record).filter(is_searchable));
         }
         for q in looked_up(&suspect.text()) {
-            match self.0.search.knowledge(&query(q)).await {
+            let query = KnowledgeQuery::like(q, MAX_CANDIDATES, Means::Words);
+            match self.0.search.knowledge(&query).await {
                 Ok(found) => stored.extend(found.results.into_iter().map(|hit| hit.knowledge)),
                 Err(err) => {
                     tracing::debug!(error = %chain(&err), "a report was not compared with what was served");
@@ -59,18 +60,4 @@ fn looked_up(text: &str) -> Vec<String> {
         parts.push(text.chars().skip(chars - LOOKED_UP_CHARS).collect());
     }
     parts
-}
-
-fn query(q: String) -> KnowledgeQuery {
-    KnowledgeQuery {
-        q,
-        top_k: MAX_CANDIDATES,
-        min_score: 1,
-        types: Vec::new(),
-        owners: Vec::new(),
-        scopes: Vec::new(),
-        tags: Vec::new(),
-        all: true,
-        means: Means::Words,
-    }
 }

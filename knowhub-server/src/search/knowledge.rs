@@ -92,6 +92,21 @@ fn tag_label(name: &str, value: &str) -> String {
 }
 
 impl KnowledgeQuery {
+    /// Returns a search for what is like a text, whoever may see it and however little it may answer.
+    pub(crate) fn like(q: String, top_k: usize, means: Means) -> Self {
+        Self {
+            q,
+            top_k,
+            min_score: 1,
+            types: Vec::new(),
+            owners: Vec::new(),
+            scopes: Vec::new(),
+            tags: Vec::new(),
+            all: true,
+            means,
+        }
+    }
+
     /// Returns the groups of labels, of each of which a record must have one.
     fn filters(&self) -> Vec<Vec<String>> {
         let labels = |kind, values: &[String]| -> Vec<String> {
