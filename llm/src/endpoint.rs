@@ -212,7 +212,8 @@ impl Client {
             status if status.is_server_error() => Retry::After(after),
             _ => Retry::Never,
         };
-        Failure { error: Error::Refused { at: self.at(), status, excerpt }, retry }
+        let error = Error::Refused { at: self.at(), status, excerpt, retry_after: after };
+        Failure { error, retry }
     }
 }
 

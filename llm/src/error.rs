@@ -28,6 +28,8 @@ pub enum Error {
         status: StatusCode,
         /// The beginning of the provider's own message, which may repeat what was sent.
         excerpt: String,
+        /// How long the provider wants to be left alone, where it says so.
+        retry_after: Option<Duration>,
     },
     /// The deadline passed before a reply was there.
     #[error("the {at} gave no reply within {} ms", waited.as_millis())]
@@ -53,6 +55,16 @@ pub enum Error {
         /// What is wrong with it.
         complaint: String,
     },
+}
+
+impl Error {
+    /// Returns how long the provider wants to be left alone, where it says so; a day at most.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
 }
 
 /// Which of the models a call is about, and where it is.

@@ -9,6 +9,9 @@ pub(crate) const MAX_ATTEMPTS: u32 = 4;
 /// The middle of the first pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
+/// The longest pause that a provider can ask for; a longer wish counts as this one.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
+
 /// Returns the pause after `failed_attempts` failures, or `None` when it is time to give up.
 ///
 /// `jitter` in 0..1 spreads callers that failed together over half to one and a half times the
@@ -29,7 +32,8 @@ pub(crate) fn pause(
 
 /// Reads `Retry-After` in its form of whole seconds; the form of a date counts as absent.
 pub(crate) fn parse_retry_after(value: &str) -> Option<Duration> {
-    value.trim().parse().ok().map(Duration::from_secs)
+    let wish = value.trim().parse().ok().map(Duration::from_secs)?;
+    Some(wish.min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -55,5 +59,6 @@ mod tests {
         assert_eq!(pause(1, MAX_ATTEMPTS, wish, 0.0), Some(Duration::from_secs(3)));
         assert_eq!(parse_retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
         assert_eq!(parse_retry_after("-1"), None);
+        assert_eq!(parse_retry_after(&u64::MAX.to_string()), Some(MAX_RETRY_AFTER));
     }
 }

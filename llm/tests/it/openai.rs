@@ -73,6 +73,7 @@ async fn a_retry_after_past_the_deadline_fails_at_once() {
     let err = endpoint.model().complete(request(PATIENCE)).await.unwrap_err();
     says(&err, "429 Too Many Requests");
     assert!(matches!(&err, Error::Refused { excerpt, .. } if excerpt == "slow down"), "{err:?}");
+    assert_eq!(err.retry_after(), Some(Duration::from_hours(1)));
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!(endpoint.calls().len(), 1);
 }
