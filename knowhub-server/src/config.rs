@@ -1,6 +1,6 @@
 //! The hub's settings, each a variable and a flag.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
@@ -95,6 +95,26 @@ pub struct Config {
     )]
     pub search_rerank: bool,
 
+    /// How long the language model may take to order what a search found, in milliseconds, 100 to 60000; then the order stays.
+    #[arg(
+        long,
+        env = "SEARCH_RERANK_TIMEOUT_MS",
+        value_name = "SEARCH_RERANK_TIMEOUT_MS",
+        default_value_t = 8_000,
+        value_parser = clap::value_parser!(u64).range(100..=60_000),
+    )]
+    pub search_rerank_timeout_ms: u64,
+
+    /// How long the language model may take for one record of the pipeline, in milliseconds, 100 to 600000.
+    #[arg(
+        long,
+        env = "PIPELINE_TIMEOUT_MS",
+        value_name = "PIPELINE_TIMEOUT_MS",
+        default_value_t = 30_000,
+        value_parser = clap::value_parser!(u64).range(100..=600_000),
+    )]
+    pub pipeline_timeout_ms: u64,
+
     /// When a search takes a record for an answer, as `knowhub eval --fit` wrote it [default: the hub's own for the embedding model in use].
     #[arg(long, env = "SEARCH_CALIBRATION", value_name = "SEARCH_CALIBRATION")]
     pub search_calibration: Option<PathBuf>,
@@ -130,6 +150,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns how long the model may take to order what a search found.
+    pub(crate) fn search_rerank_timeout(&self) -> Duration {
+        Duration::from_millis(self.search_rerank_timeout_ms)
+    }
+
+    /// Returns how long the model may take for one record of the pipeline.
+    pub(crate) fn pipeline_timeout(&self) -> Duration {
+        Duration::from_millis(self.pipeline_timeout_ms)
+    }
+
     /// Tells whether callers need a token.
     pub fn has_tokens(&self) -> bool {
         self.knowhub_tokens.is_some() || self.knowhub_tokens_file.is_some()

@@ -124,7 +124,7 @@ impl Editor {
         let reply =
             model.complete("evolve", messages, deadline).await.map_err(|err| match err {
                 NoReply::Late => NotEvolved::Late,
-                NoReply::Failed => NotEvolved::ModelFailed,
+                NoReply::Failed { .. } => NotEvolved::ModelFailed,
             })?;
         let content = knowledge::usable(&reply, record, &feedback.text)?;
         let before = (record.task.clone(), record.content.clone());

@@ -78,7 +78,7 @@ use metrics::Metrics;
 use model::Model;
 use pipeline::Pipeline;
 use protocol::Timestamp;
-use search::{Calibrations, Ranking, RecentRows, Search};
+use search::{Calibrations, Ranking, RecentRows, Reranker, Search};
 use store::Store;
 use vault::Vault;
 
@@ -187,7 +187,10 @@ impl Hub {
                 config.search_calibration.as_deref(),
                 space.as_deref(),
             )?,
-            reranker: model.clone().filter(|_| config.search_rerank),
+            reranker: model
+                .clone()
+                .filter(|_| config.search_rerank)
+                .map(|model| Reranker::new(model, config.search_rerank_timeout())),
         };
         let search = Search::open(store.clone(), recent, &folder, ranking)?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -215,7 +218,13 @@ impl Hub {
         );
         let lookups = Lookups { log: config.search_log, metrics: metrics.clone(), demand };
         let registry = metrics.registry(Timestamp::now());
-        let pipeline = Pipeline::new(store.clone(), search.clone(), model.clone(), metrics.clone());
+        let pipeline = Pipeline::new(
+            store.clone(),
+            search.clone(),
+            model.clone(),
+            metrics.clone(),
+            config.pipeline_timeout(),
+        );
         pipeline.follow(&tasks, &stop);
         let editor = Editor::new(store.clone(), model);
         let handles = http::Handles::from(http::Parts {

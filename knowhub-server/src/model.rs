@@ -1,6 +1,6 @@
 //! The language model, if one is configured: bounded in time and in calls at once, and counted.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use llm::{ChatModel, ChatReply, ChatRequest, Message};
 use service::logging::chain;
@@ -34,7 +34,10 @@ pub(crate) enum NoReply {
     /// The deadline passed, before or after a place was free.
     Late,
     /// The endpoint cannot be reached, refuses, or sends no completion.
-    Failed,
+    Failed {
+        /// How long it wants to be left alone, where it says so.
+        retry_after: Option<Duration>,
+    },
 }
 
 impl Model {
@@ -65,7 +68,7 @@ impl Model {
             tracing::warn!(purpose, error = %chain(&err), "the language model did not answer");
             match err {
                 llm::Error::Deadline { .. } => NoReply::Late,
-                _ => NoReply::Failed,
+                err => NoReply::Failed { retry_after: err.retry_after() },
             }
         })
     }

@@ -3,6 +3,7 @@
 //! What they find out is settled in one transaction with the next status (`store/knowledge/pipeline.rs`), so that a
 //! step that is cut off is done again and none is done by halves.
 
+mod found;
 mod linking;
 mod neighbors;
 mod relating;
@@ -30,12 +31,13 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
+use found::{Found, Nothing};
+
 use crate::{
     knowledge::Author,
     metrics::Metrics,
-    model::{Model, NoReply},
+    model::Model,
     search::{self, Search},
-    secrets,
     store::{self, Claim, Step, StepNote, Store},
 };
 
@@ -45,12 +47,6 @@ const WORKERS: usize = 2;
 /// How many records a worker claims at once.
 const CLAIMED_AT_ONCE: u32 = 4;
 
-/// How long a claim holds: longer than the steps of all records that are claimed at once may take.
-const LEASE: Duration = Duration::from_mins(5);
-
-/// How long the model may take for one record; later it counts as an attempt in vain.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// How long until the model is asked again after each attempt in vain; after the last the record goes on unjudged.
 const PAUSES: [Duration; 4] = [
     Duration::from_secs(1),
@@ -59,7 +55,7 @@ const PAUSES: [Duration; 4] = [
     Duration::from_mins(2),
 ];
 
-/// How long a record waits at most for a model that gives nothing; then it goes on unjudged without being asked about.
+/// How long a record waits at most for a model that gives nothing or wants to be left alone for longer; then it goes on unjudged without being asked about.
 const MAX_WAIT: Duration = Duration::from_mins(10);
 
 /// After how many failures in a row the model counts as one that gives nothing.
@@ -67,9 +63,6 @@ const FAILURES_TO_BE_DOWN: u32 = 3;
 
 /// How often a worker looks for work that nobody told it of, such as a pause that has ended.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
-
-/// How much of an unusable reply is kept, in bytes.
-const MAX_REPLY_BYTES: usize = 64 * 1024;
 
 /// A handle to the processing; clones share it.
 #[derive(Clone)]
@@ -80,6 +73,8 @@ struct Parts {
     search: Search,
     model: Option<Model>,
     metrics: Arc<Metrics>,
+    /// How long the model may take for one record; later it counts as an attempt in vain.
+    patience: Duration,
     /// Whose leases are this hub's.
     owner: String,
     /// Told when a record waits.
@@ -88,29 +83,23 @@ struct Parts {
     failures: AtomicU32,
 }
 
-/// What a stage found out, or why it did not.
-enum Found {
-    /// The step, and what was passed over.
-    Step(Step, String),
-    /// Nobody was asked, for this reason.
-    Unasked(Step, &'static str),
-    /// The model gave nothing that could be used.
-    Nothing { error: String, reply: String },
-}
-
 impl Pipeline {
     /// Prepares the processing; nothing is worked on before [`Pipeline::follow`].
+    ///
+    /// The model may take `patience` for each record.
     pub(crate) fn new(
         store: Store,
         search: Search,
         model: Option<Model>,
         metrics: Arc<Metrics>,
+        patience: Duration,
     ) -> Self {
         Self(Arc::new(Parts {
             store,
             search,
             model,
             metrics,
+            patience,
             owner: Uuid::new_v4().to_string(),
             reported: Notify::new(),
             failures: AtomicU32::new(0),
@@ -164,7 +153,9 @@ impl Pipeline {
         if rows.is_empty() {
             return Ok(false);
         }
-        for claim in store.claim(rows, owner.clone(), now, now.after(LEASE)).await? {
+        for claim in
+            store.claim(rows, owner.clone(), now, now.after(lease(self.0.patience))).await?
+        {
             self.step(claim).await?;
         }
         Ok(true)
@@ -179,7 +170,8 @@ impl Pipeline {
         };
         if self.is_overdue(&claim) {
             let error = "the language model gave nothing for too long".to_owned();
-            return self.degrade(claim, stage, fallback, error, String::new()).await;
+            let nothing = Nothing { error, ..Nothing::default() };
+            return self.degrade(claim, stage, fallback, nothing).await;
         }
         let record = &claim.row.record;
         let found = if is_first {
@@ -196,11 +188,11 @@ impl Pipeline {
                 let note = StepNote { error: why.to_owned(), ..StepNote::default() };
                 self.settle(claim, stage, step, note).await
             }
-            Ok(Found::Nothing { error, reply }) => {
-                let Some(pause) = PAUSES.get(claim.attempts as usize) else {
-                    return self.degrade(claim, stage, fallback, error, reply).await;
+            Ok(Found::Nothing(nothing)) => {
+                let Some(pause) = pause(claim.attempts, nothing.retry_after, rand::random()) else {
+                    return self.degrade(claim, stage, fallback, nothing).await;
                 };
-                let pause = pause.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+                let Nothing { error, reply, .. } = nothing;
                 self.put_off(claim, stage, StepNote { error, reply, judged: false }, pause).await
             }
             Err(search::Error::Store(err)) => Err(err),
@@ -231,8 +223,7 @@ impl Pipeline {
         claim: Claim,
         stage: &'static str,
         step: Step,
-        error: String,
-        reply: String,
+        Nothing { error, reply, .. }: Nothing,
     ) -> Result<(), store::Error> {
         tracing::warn!(knowledge.id = %claim.row.record.id, stage, "a record goes on unjudged");
         self.0.metrics.stepped(stage, "degraded");
@@ -277,29 +268,34 @@ impl Pipeline {
         model: &Model,
         purpose: &'static str,
         messages: Vec<Message>,
-    ) -> Result<String, String> {
-        let replied = model.complete(purpose, messages, Instant::now() + PATIENCE).await;
+    ) -> Result<String, Nothing> {
+        let deadline = Instant::now() + self.0.patience;
+        let replied = model.complete(purpose, messages, deadline).await;
         match &replied {
             Ok(_) => self.0.failures.store(0, Ordering::Relaxed),
             Err(_) => {
                 self.0.failures.fetch_add(1, Ordering::Relaxed);
             }
         }
-        replied.map(|reply| reply.content).map_err(|err| match err {
-            NoReply::Late => "the language model did not answer in time".to_owned(),
-            NoReply::Failed => "the language model failed".to_owned(),
-        })
+        replied.map(|reply| reply.content).map_err(Nothing::unanswered)
     }
 }
 
-/// Returns a reply as it is kept: its beginning, likely secrets cut out.
-fn kept(reply: &str) -> String {
-    let end = reply.floor_char_boundary(MAX_REPLY_BYTES);
-    let mut kept = secrets::redact(&reply[..end]).into_owned();
-    if end < reply.len() {
-        kept.push('…');
-    }
-    kept
+/// Returns how long a claim holds: longer than the steps of all records that are claimed at once may take.
+///
+/// Searches and writes get as much time as the model, and a minute more.
+fn lease(patience: Duration) -> Duration {
+    2 * CLAIMED_AT_ONCE * patience + Duration::from_mins(1)
+}
+
+/// Returns how long a record is put off after `attempts` in vain and one more, or `None` when it goes on unjudged.
+///
+/// `jitter` in 0..1 spreads records that failed together over three to five quarters of the pause.
+/// What the provider wishes in `retry_after` is the least; it goes on unjudged where that is longer than a record may wait.
+fn pause(attempts: u32, retry_after: Option<Duration>, jitter: f64) -> Option<Duration> {
+    let pause = PAUSES.get(attempts as usize)?.mul_f64(0.75 + jitter / 2.0);
+    let pause = retry_after.map_or(pause, |least| least.max(pause));
+    (pause <= MAX_WAIT).then_some(pause)
 }
 
 /// Returns the text by which others like a record are sought.
@@ -310,3 +306,33 @@ fn sought_text(record: &Knowledge) -> String {
 
 /// How much of a record is sought by, in characters.
 const SOUGHT_CHARS: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_are_no_shorter_than_the_provider_wishes() {
+        let secs = Duration::from_secs;
+        for (attempts, wish, expected) in [
+            (0, None, Some(secs(1))),
+            (3, None, Some(secs(120))),
+            (4, None, None),
+            (0, Some(secs(40)), Some(secs(40))),
+            (2, Some(secs(2)), Some(secs(30))),
+            (0, Some(MAX_WAIT), Some(MAX_WAIT)),
+            (0, Some(MAX_WAIT + secs(1)), None),
+            (4, Some(secs(1)), None),
+        ] {
+            assert_eq!(pause(attempts, wish, 0.5), expected, "{attempts} {wish:?}");
+        }
+        assert_eq!(pause(0, None, 0.0), Some(Duration::from_millis(750)));
+    }
+
+    #[test]
+    fn a_lease_outlasts_what_is_claimed_at_once() {
+        let patience = Duration::from_secs(30);
+        assert_eq!(lease(patience), Duration::from_mins(5));
+        assert!(lease(Duration::from_mins(10)) > CLAIMED_AT_ONCE * Duration::from_mins(10));
+    }
+}

@@ -21,6 +21,7 @@ pub(crate) use calibration::Calibrations;
 pub(crate) use experiences::{ExperienceQuery, shown as shown_experience};
 pub(crate) use knowledge::{KnowledgeQuery, Means, filter_labels as knowledge_labels};
 use places::Places;
+pub(crate) use rerank::Reranker;
 pub(crate) use resources::ResourceQuery;
 use rows::Rows;
 
@@ -29,7 +30,6 @@ use crate::{
     embedding::{self, Embeddings},
     index::{self, Following, Grams, Index, Recent, Update},
     metrics::IndexLoad,
-    model::Model,
     store::{self, Change, RecordKind, Store},
     vectors,
 };
@@ -142,7 +142,7 @@ pub(crate) struct Ranking {
     /// Embeds queries and records, if there is a model for it.
     pub(crate) embeddings: Option<Embeddings>,
     /// Orders what was found, if there is a model for it.
-    pub(crate) reranker: Option<Model>,
+    pub(crate) reranker: Option<Reranker>,
     /// When a record is taken for an answer.
     pub(crate) calibrations: Calibrations,
 }

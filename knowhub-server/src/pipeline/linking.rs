@@ -6,7 +6,11 @@ use llm::{Message, json};
 use protocol::{ResourceId, hub::Knowledge, source::excerpt};
 use serde_json::{Value, json};
 
-use super::{Found, Pipeline, kept, sought_text};
+use super::{
+    Pipeline,
+    found::{Found, Nothing},
+    sought_text,
+};
 use crate::{
     knowledge::is_flagged,
     model::Model,
@@ -41,12 +45,12 @@ pub(super) async fn link(
     }
     let reply = match pipeline.ask(model, "link", prompt(record, &tools)).await {
         Ok(reply) => reply,
-        Err(error) => return Ok(Found::Nothing { error, reply: String::new() }),
+        Err(nothing) => return Ok(Found::Nothing(nothing)),
     };
     let offered: Vec<ResourceId> = tools.into_iter().map(|tool| tool.id).collect();
     Ok(match read(&reply, &offered) {
         Ok((named, note)) => Found::Step(Step::Linked(named), note),
-        Err(error) => Found::Nothing { error, reply: kept(&reply) },
+        Err(error) => Found::Nothing(Nothing::unusable(error, &reply)),
     })
 }
 

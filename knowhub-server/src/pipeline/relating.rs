@@ -11,7 +11,11 @@ use protocol::{
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
-use super::{Found, Pipeline, kept, neighbors::neighbors};
+use super::{
+    Pipeline,
+    found::{Found, Nothing},
+    neighbors::neighbors,
+};
 use crate::{
     knowledge::{Merging, is_flagged},
     model::Model,
@@ -79,7 +83,7 @@ pub(super) async fn compare(
     let messages = prompt(record, &near, Timestamp::now());
     let reply = match pipeline.ask(model, "relate", messages).await {
         Ok(reply) => reply,
-        Err(error) => return Found::Nothing { error, reply: String::new() },
+        Err(nothing) => return Found::Nothing(nothing),
     };
     match read(&reply, &near) {
         Ok((relations, passed_over)) => {
@@ -88,7 +92,7 @@ pub(super) async fn compare(
             let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
             Found::Step(step, notes.join("; "))
         }
-        Err(error) => Found::Nothing { error, reply: kept(&reply) },
+        Err(error) => Found::Nothing(Nothing::unusable(error, &reply)),
     }
 }
 

@@ -8,7 +8,7 @@ use protocol::{
 };
 use tokio::time::Instant;
 
-use super::{Found, Pipeline, neighbors::neighbors, relating};
+use super::{Pipeline, found::Found, neighbors::neighbors, relating};
 use crate::{
     knowledge::{Author, Merging, is_flagged},
     search,
@@ -101,7 +101,7 @@ impl Pipeline {
         *asked += 1;
         Ok(match relating::compare(self, model, record, near, actor).await {
             Found::Step(Step::Merged(target, merging), _) => Some((*target, merging)),
-            Found::Nothing { .. } => {
+            Found::Nothing(_) => {
                 slimmed.failed += 1;
                 None
             }

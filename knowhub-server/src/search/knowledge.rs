@@ -11,7 +11,6 @@ use super::{
     Error, Rows, Search,
     fusion::{self, Candidate, Named, Scale},
     relevance::{self, Question, counted_tokens},
-    rerank::rerank,
 };
 use crate::{
     embedding::{QueryVector, embedded_text},
@@ -149,8 +148,8 @@ impl Search {
         let withheld = if query.all { 0 } else { irrelevant as u64 };
         ranked.retain(|hit| hit.relevant || query.all);
         let reranked = match &self.ranking.reranker {
-            Some(model) if query.means == Means::Model => {
-                rerank(model, &query.q, &mut ranked).await
+            Some(reranker) if query.means == Means::Model => {
+                reranker.rerank(&query.q, &mut ranked).await
             }
             _ => false,
         };

@@ -12,9 +12,6 @@ use tokio::time::Instant;
 
 use crate::model::Model;
 
-/// How long the model may take; after that the order stays as it was.
-const PATIENCE: Duration = Duration::from_secs(8);
-
 /// How many candidates the model sees at most; the others stay behind them.
 const MAX_CANDIDATES: usize = 30;
 
@@ -30,24 +27,38 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 const SYSTEM: &str = include_str!("../../prompts/rerank-v1.system.md");
 const USER: &str = include_str!("../../prompts/rerank-v1.user.md");
 
-/// Has the model order the hits; returns whether it did. If not, they stay in their order.
-pub(super) async fn rerank(model: &Model, question: &str, hits: &mut Vec<KnowledgeHit>) -> bool {
-    let count = hits.len().min(MAX_CANDIDATES);
-    if count < 2 {
-        return false;
+/// What orders candidates.
+pub(crate) struct Reranker {
+    model: Model,
+    patience: Duration,
+}
+
+impl Reranker {
+    /// Takes a model that may take `patience` for one order; after that the order stays as it was.
+    pub(crate) fn new(model: Model, patience: Duration) -> Self {
+        Self { model, patience }
     }
-    let messages = prompt(question, &hits[..count], Timestamp::now());
-    let deadline = Instant::now() + PATIENCE;
-    let Ok(reply) = model.complete("rerank", messages, deadline).await else { return false };
-    let ids: Vec<&str> = hits[..count].iter().map(|hit| hit.knowledge.id.as_str()).collect();
-    let Some(order) = order(&reply.content, &ids) else {
-        tracing::warn!(purpose = "rerank", "the language model's answer names no candidate");
-        return false;
-    };
-    let mut found: Vec<Option<KnowledgeHit>> = hits.drain(..).map(Some).collect();
-    hits.extend(order.into_iter().filter_map(|at| found[at].take()));
-    hits.extend(found.into_iter().flatten());
-    true
+
+    /// Has the model order the hits; returns whether it did. If not, they stay in their order.
+    pub(super) async fn rerank(&self, question: &str, hits: &mut Vec<KnowledgeHit>) -> bool {
+        let count = hits.len().min(MAX_CANDIDATES);
+        if count < 2 {
+            return false;
+        }
+        let messages = prompt(question, &hits[..count], Timestamp::now());
+        let deadline = Instant::now() + self.patience;
+        let replied = self.model.complete("rerank", messages, deadline).await;
+        let Ok(reply) = replied else { return false };
+        let ids: Vec<&str> = hits[..count].iter().map(|hit| hit.knowledge.id.as_str()).collect();
+        let Some(order) = order(&reply.content, &ids) else {
+            tracing::warn!(purpose = "rerank", "the language model's answer names no candidate");
+            return false;
+        };
+        let mut found: Vec<Option<KnowledgeHit>> = hits.drain(..).map(Some).collect();
+        hits.extend(order.into_iter().filter_map(|at| found[at].take()));
+        hits.extend(found.into_iter().flatten());
+        true
+    }
 }
 
 fn prompt(question: &str, hits: &[KnowledgeHit], now: Timestamp) -> Vec<Message> {
@@ -85,7 +96,7 @@ fn beginning(text: &str, max_chars: usize) -> &str {
     text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Returns the places of the candidates that an answer names, in its order; nothing when it names none.
+/// Returns the places of all candidates in an answer's order, those that it does not name last; nothing when it names none.
 fn order(answer: &str, ids: &[&str]) -> Option<Vec<usize>> {
     if answer.len() > MAX_ANSWER_BYTES {
         return None;
@@ -102,8 +113,13 @@ fn order(answer: &str, ids: &[&str]) -> Option<Vec<usize>> {
     }
     let mut seen = HashSet::new();
     let place = |text: &String| ids.iter().position(|id| id == text);
-    let order: Vec<usize> = named.iter().filter_map(place).filter(|at| seen.insert(*at)).collect();
-    (!order.is_empty()).then_some(order)
+    let mut order: Vec<usize> =
+        named.iter().filter_map(place).filter(|at| seen.insert(*at)).collect();
+    if order.is_empty() {
+        return None;
+    }
+    order.extend((0..ids.len()).filter(|at| !seen.contains(at)));
+    Some(order)
 }
 
 /// Gathers the texts of a value, in their order.
@@ -131,10 +147,10 @@ mod tests {
     #[test]
     fn an_order_is_read_out_of_what_models_send() {
         let [a, b, c] = IDS;
-        check(&format!(r#"{{"ids": ["{c}", "{a}"]}}"#), Some(&[2, 0]));
-        check(&format!(r#"["{b}", "{b}", "knowledge-20260305-ffff", "{a}"]"#), Some(&[1, 0]));
-        check(&format!("<think>{a}?</think>```json\n[{{\"id\": \"{c}\"}}]\n```"), Some(&[2]));
-        check(&format!("First [{b}], then {a}."), Some(&[1, 0]));
+        check(&format!(r#"{{"ids": ["{c}", "{a}"]}}"#), Some(&[2, 0, 1]));
+        check(&format!(r#"["{b}", "{b}", "knowledge-20260305-ffff", "{a}"]"#), Some(&[1, 0, 2]));
+        check(&format!("<think>{a}?</think>```json\n[{{\"id\": \"{c}\"}}]\n```"), Some(&[2, 0, 1]));
+        check(&format!("First [{b}], then {a}."), Some(&[1, 0, 2]));
         check(&format!("<think>{a}"), None);
         check(r#"{"ids": ["…", "…"]}"#, None);
         check(r#"{"ids": []}"#, None);
