@@ -10,7 +10,7 @@ use protocol::{Timestamp, hub::KnowledgeHit};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::model::Model;
+use crate::{knowledge::is_flagged, model::Model};
 
 /// How many candidates the model sees at most; the others stay behind them.
 const MAX_CANDIDATES: usize = 30;
@@ -50,10 +50,11 @@ impl Reranker {
         let replied = self.model.complete("rerank", messages, deadline).await;
         let Ok(reply) = replied else { return false };
         let ids: Vec<&str> = hits[..count].iter().map(|hit| hit.knowledge.id.as_str()).collect();
-        let Some(order) = order(&reply.content, &ids) else {
+        let Some(mut order) = order(&reply.content, &ids) else {
             tracing::warn!(purpose = "rerank", "the language model's answer names no candidate");
             return false;
         };
+        hold_back(&mut order, |at| is_flagged(&hits[at].knowledge));
         let mut found: Vec<Option<KnowledgeHit>> = hits.drain(..).map(Some).collect();
         hits.extend(order.into_iter().filter_map(|at| found[at].take()));
         hits.extend(found.into_iter().flatten());
@@ -122,6 +123,18 @@ fn order(answer: &str, ids: &[&str]) -> Option<Vec<usize>> {
     Some(order)
 }
 
+/// Lets no candidate that reads like instructions come further up than it stood: it must not gain by what it says.
+fn hold_back(order: &mut Vec<usize>, is_flagged: impl Fn(usize) -> bool) {
+    // From the last one on, so that none moves one that has its place.
+    for place in (0..order.len()).rev().filter(|place| is_flagged(*place)) {
+        let risen = order[..place].iter().position(|at| *at == place);
+        if let Some(risen) = risen {
+            order.remove(risen);
+            order.insert(place, place);
+        }
+    }
+}
+
 /// Gathers the texts of a value, in their order.
 fn texts(value: &Value, into: &mut Vec<String>) {
     match value {
@@ -157,5 +170,21 @@ mod tests {
         check("", None);
         check("\\ud83d { [", None);
         check(&"x".repeat(10_000_000), None);
+    }
+
+    #[test]
+    fn what_gives_orders_does_not_rise() {
+        for (flagged, said, expected) in [
+            (&[][..], [3, 2, 1, 0], [3, 2, 1, 0]),
+            (&[3], [3, 2, 1, 0], [2, 1, 0, 3]),
+            (&[0], [3, 2, 1, 0], [3, 2, 1, 0]),
+            (&[1, 3], [3, 1, 2, 0], [2, 1, 0, 3]),
+            (&[1, 2], [2, 1, 3, 0], [3, 1, 2, 0]),
+            (&[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 2, 3]),
+        ] {
+            let mut order = said.to_vec();
+            hold_back(&mut order, |at| flagged.contains(&at));
+            assert_eq!(order, expected, "{flagged:?} {said:?}");
+        }
     }
 }
