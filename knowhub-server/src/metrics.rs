@@ -13,7 +13,7 @@ use prometheus_client::{
 use protocol::{Timestamp, hub::ErrorCode};
 use service::metrics::{RequestMetrics, register_process};
 
-use labels::{Called, Code, Embedded, Kind, Searched, Stepped, Tokens};
+use labels::{Called, Code, Embedded, Kind, Searched, Stage, Stepped, Tokens};
 
 /// Upper bounds of the classes of commit durations, in seconds.
 const COMMIT_DURATIONS: [f64; 11] =
@@ -36,6 +36,8 @@ pub(crate) struct Metrics {
     model_tokens: Family<Tokens, Counter>,
     model_cost: Counter<f64>,
     steps: Family<Stepped, Counter>,
+    merges: Family<Stage, Counter>,
+    merges_undone: Counter,
     records_waiting: Family<Kind, Gauge>,
     longest_wait: Gauge,
     embedded_texts: Family<Embedded, Counter>,
@@ -149,6 +151,16 @@ impl Metrics {
         self.steps.get_or_create(&Stepped { stage, outcome }).inc();
     }
 
+    /// Counts a record that was turned down for the sake of another; `stage` is one of a few words.
+    pub(crate) fn merged(&self, stage: &'static str) {
+        self.merges.get_or_create(&Stage { stage }).inc();
+    }
+
+    /// Counts a record that was let back in.
+    pub(crate) fn merge_undone(&self) {
+        self.merges_undone.inc();
+    }
+
     /// Notes how many records wait in a status of the processing.
     pub(crate) fn records_waiting(&self, status: &'static str, count: i64) {
         self.records_waiting.get_or_create(&Kind { kind: status }).set(count);
@@ -241,6 +253,8 @@ impl Metrics {
 
     fn register_pipeline(&self, hub: &mut Registry) {
         hub.register("pipeline_steps", "Steps in the processing of records", self.steps.clone());
+        hub.register("merges", "Records turned down for the sake of another", self.merges.clone());
+        hub.register("merges_undone", "Records of these let back in", self.merges_undone.clone());
         hub.register(
             "pipeline_records_waiting",
             "Records that are not processed yet, by status",
@@ -333,6 +347,7 @@ mod tests {
         metrics.refused(ErrorCode::NotFound);
         metrics.model_called("evolve", Some(Usage::default()));
         metrics.stepped("dedup", "passed");
+        metrics.merged("report");
         metrics.records_waiting("pending", 1);
         metrics.embedded("query", 1, true);
         metrics.rows("experiences", 1);

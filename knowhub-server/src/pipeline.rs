@@ -248,6 +248,9 @@ impl Pipeline {
         let id = claim.row.record.id.clone();
         let is_settled = self.0.store.settle(claim, step, note, author).await?;
         self.0.metrics.stepped(stage, if is_settled { outcome } else { "anew" });
+        if is_settled && outcome == "merged" {
+            self.0.metrics.merged(stage);
+        }
         tracing::debug!(knowledge.id = %id, stage, outcome, is_settled, "a record was processed");
         Ok(())
     }

@@ -60,6 +60,9 @@ pub(super) async fn create_knowledge(
     if *status == KnowledgeStatus::Pending {
         handles.pipeline.reported();
     }
+    if written.answer.duplicate_of.is_some() && !written.replayed {
+        handles.metrics.merged("report");
+    }
     let (status, replayed) = (status.as_str(), written.replayed);
     tracing::info!(knowledge.id = %id, status, replayed, "knowledge stored");
     Ok(Created(written))

@@ -36,6 +36,12 @@ pub(super) struct Stepped {
     pub(super) outcome: &'static str,
 }
 
+/// When a record was turned down for the sake of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Stage {
+    pub(super) stage: &'static str,
+}
+
 /// What the language model was called for, and how that went.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Called {

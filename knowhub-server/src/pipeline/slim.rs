@@ -70,6 +70,9 @@ impl Pipeline {
                 if !order.dry_run {
                     let author = Author { name: by.to_owned(), now: Timestamp::now() };
                     told.applied = store.merge(row.record, target, merging, author).await?;
+                    if told.applied {
+                        self.0.metrics.merged("slim");
+                    }
                 }
                 slimmed.merges.push(told);
             }

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::TestHub;
+use crate::{harness::TestHub, metrics::samples};
 
 const TOKENS: &str = "ann:writer:aaaaaaaaaaaaaaaa,bob:writer:bbbbbbbbbbbbbbbb,\
                       lib:delegate:llllllllllllllll,root:admin:rrrrrrrrrrrrrrrr";
@@ -153,6 +153,9 @@ async fn a_merge_is_taken_back_once() {
             refused.body["error"]["message"].as_str().unwrap().contains("nothing to take back")
         );
     }
+    let samples = samples(&hub).await;
+    assert_eq!(samples["knowhub_merges_total{stage=\"report\"}"], "1");
+    assert_eq!(samples["knowhub_merges_undone_total"], "1");
     hub.stop().await;
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::harness::TestHub;
 
 /// Returns each sample of the page: its name with labels, and its value.
-async fn samples(hub: &TestHub) -> BTreeMap<String, String> {
+pub(crate) async fn samples(hub: &TestHub) -> BTreeMap<String, String> {
     let response = hub.raw(Request::get("/metrics").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), 200);
     let kind = response.headers()["content-type"].to_str().unwrap();

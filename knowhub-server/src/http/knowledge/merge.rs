@@ -53,6 +53,9 @@ pub(in crate::http) async fn undo_merge(
     let request = key.request(&by.name, &body);
     let written =
         handles.store.undo_merge(id.clone(), body.reason, expected, author(by), request).await?;
+    if !written.replayed {
+        handles.metrics.merge_undone();
+    }
     tracing::info!(knowledge.id = %id, "a merge of knowledge taken back");
     Ok(tagged(written))
 }
