@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::{Edited, expect, find_row, named_first, refusable, update};
 use crate::{
-    knowledge::{Author, item_result, take_feedback, take_verdict},
+    knowledge::{Author, flags, item_result, take_feedback, take_verdict},
     store::{Error, Expected, IdempotentRequest, Store, Written, idempotency, left_out},
 };
 
@@ -209,9 +209,11 @@ pub(in crate::store) fn insert(db: &Connection, one: &export::Feedback) -> rusql
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Feedback> {
+    let text: String = row.get("text")?;
     Ok(Feedback {
         id: row.get("id")?,
-        text: row.get("text")?,
+        flags: flags("", &text),
+        text,
         authenticated_as: row.get("principal")?,
         created_at: Timestamp::from_millis(row.get("created_at")?),
         applied_at: row.get::<_, Option<i64>>("applied_at")?.map(Timestamp::from_millis),

@@ -300,6 +300,9 @@ pub struct Feedback {
     pub text: String,
     /// Whose token it came with.
     pub authenticated_as: String,
+    /// What readers should know before they take it at its word: `instructions` where it reads like orders to a model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
     /// When it came.
     pub created_at: Timestamp,
     /// When a model worked it into the content; absent while it is open.
