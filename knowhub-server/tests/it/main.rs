@@ -4,6 +4,7 @@
 
 mod access;
 mod backup;
+mod chat;
 mod concurrency;
 mod conditions;
 mod contents;
@@ -26,10 +27,12 @@ mod metrics;
 mod openapi;
 mod original;
 mod pipeline;
+mod rerank;
 mod resource_deletion;
 mod resource_search;
 mod resource_versions;
 mod resources;
+mod slim;
 mod transfer;
 mod unreadable;
 mod vault;
