@@ -5,7 +5,7 @@
 use std::{fmt::Debug, fs, path::PathBuf};
 
 use protocol::{
-    hub,
+    export, hub,
     im::{ClientFrame, ServerFrame},
     librarian::{Receipt, ReplyMeta},
 };
@@ -49,17 +49,21 @@ const CLIENT_FRAMES: [&str; 9] =
     ["ack", "contacts", "hello", "hello-bare", "nak", "nak-bare", "send", "send-bare", "working"];
 const SERVER_FRAMES: [&str; 8] =
     ["accepted", "contacts", "error", "error-bare", "message", "message-bare", "notice", "welcome"];
-const BODIES: [&str; 40] = [
+const BODIES: [&str; 50] = [
     "batch-results",
     "batch-update",
     "batch-verify",
+    "calibration",
     "content",
+    "demand-list",
+    "embeddings",
     "error",
     "experience",
     "experience-created",
     "experience-deleted",
     "experience-search",
     "feedback-list",
+    "import-report",
     "knowledge",
     "knowledge-created",
     "knowledge-created-duplicate",
@@ -75,6 +79,8 @@ const BODIES: [&str; 40] = [
     "new-knowledge",
     "new-relationship",
     "new-resource",
+    "processing",
+    "processing-bare",
     "receipt",
     "reply-answer",
     "reply-error",
@@ -88,8 +94,12 @@ const BODIES: [&str; 40] = [
     "resource-reading-bare",
     "resource-stored",
     "resource-versions",
+    "slim",
+    "slimmed",
+    "undo-merge",
     "verified",
     "verify",
+    "whoami",
 ];
 
 #[test]
@@ -128,21 +138,25 @@ fn bodies() {
     check_body::<hub::BatchResults>("body/batch-results.json");
     check_body::<hub::BatchUpdate>("body/batch-update.json");
     check_body::<hub::BatchVerify>("body/batch-verify.json");
+    check_body::<hub::Calibration>("body/calibration.json");
     check_body::<hub::Content>("body/content.json");
+    check_body::<hub::Page<hub::Demand>>("body/demand-list.json");
+    check_body::<hub::Embeddings>("body/embeddings.json");
     check_body::<hub::ErrorBody>("body/error.json");
+    check_body::<hub::Experience>("body/experience.json");
     check_body::<hub::ExperienceCreated>("body/experience-created.json");
     check_body::<hub::ExperienceDeleted>("body/experience-deleted.json");
     check_body::<hub::ExperienceSearch>("body/experience-search.json");
-    check_body::<hub::Experience>("body/experience.json");
     check_body::<hub::Page<hub::Feedback>>("body/feedback-list.json");
-    check_body::<hub::KnowledgeCreated>("body/knowledge-created-duplicate.json");
+    check_body::<export::ImportReport>("body/import-report.json");
+    check_body::<hub::Knowledge>("body/knowledge.json");
     check_body::<hub::KnowledgeCreated>("body/knowledge-created.json");
+    check_body::<hub::KnowledgeCreated>("body/knowledge-created-duplicate.json");
     check_body::<hub::KnowledgeDeleted>("body/knowledge-deleted.json");
     check_body::<hub::KnowledgeFeedback>("body/knowledge-feedback.json");
     check_body::<hub::KnowledgePatch>("body/knowledge-patch.json");
     check_body::<hub::KnowledgeSearch>("body/knowledge-search.json");
     check_body::<hub::KnowledgeUpdated>("body/knowledge-updated.json");
-    check_body::<hub::Knowledge>("body/knowledge.json");
     check_body::<hub::MergeUndone>("body/merge-undone.json");
     check_body::<hub::NewContent>("body/new-content.json");
     check_body::<hub::NewEvaluations>("body/new-evaluations.json");
@@ -150,19 +164,25 @@ fn bodies() {
     check_body::<hub::NewKnowledge>("body/new-knowledge.json");
     check_body::<hub::NewRelationship>("body/new-relationship.json");
     check_body::<hub::NewResource>("body/new-resource.json");
+    check_body::<hub::Processing>("body/processing.json");
+    check_body::<hub::Processing>("body/processing-bare.json");
     check_body::<Receipt>("body/receipt.json");
     check_body::<ReplyMeta>("body/reply-answer.json");
     check_body::<ReplyMeta>("body/reply-error.json");
     check_body::<hub::Reseal>("body/reseal.json");
     check_body::<hub::Resealed>("body/resealed.json");
+    check_body::<hub::Resource>("body/resource.json");
     check_body::<hub::ResourceDeleted>("body/resource-deleted.json");
     check_body::<hub::Page<hub::ResourceEntry>>("body/resource-list.json");
     check_body::<hub::ResourcePatch>("body/resource-patch.json");
-    check_body::<hub::ResourceReading>("body/resource-reading-bare.json");
     check_body::<hub::ResourceReading>("body/resource-reading.json");
+    check_body::<hub::ResourceReading>("body/resource-reading-bare.json");
     check_body::<hub::ResourceStored>("body/resource-stored.json");
     check_body::<hub::Page<hub::EarlierVersion<hub::Resource>>>("body/resource-versions.json");
-    check_body::<hub::Resource>("body/resource.json");
+    check_body::<hub::Slim>("body/slim.json");
+    check_body::<hub::Slimmed>("body/slimmed.json");
+    check_body::<hub::UndoMerge>("body/undo-merge.json");
     check_body::<hub::Verified>("body/verified.json");
     check_body::<hub::Verify>("body/verify.json");
+    check_body::<hub::Whoami>("body/whoami.json");
 }
