@@ -118,7 +118,7 @@ async fn what_a_model_really_says_is_kept_and_asked_again() {
 async fn a_call_that_brings_nothing_is_made_again_in_each_stage() {
     let chat = Chat::start().await;
     let folder = tempfile::tempdir().unwrap();
-    let hub = chat.hub_in(folder, &["--pipeline-timeout-ms", "500"]).await;
+    let hub = chat.hub_in(folder, &["--pipeline-timeout-ms", "1000"]).await;
     hub.post("/api/resource", &json!({ "id": "tools/pdf/camelot", "title": "Camelot" })).await;
     let first = report(&hub, "用 camelot 提取论文的表格").await;
     hub.processed(&first).await;
@@ -153,7 +153,7 @@ async fn a_call_that_brings_nothing_is_made_again_in_each_stage() {
 async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
     let chat = Chat::start().await;
     let folder = tempfile::tempdir().unwrap();
-    let hub = chat.hub_in(folder, &["--pipeline-timeout-ms", "1500"]).await;
+    let hub = chat.hub_in(folder, &["--pipeline-timeout-ms", "2500"]).await;
     let first = report(&hub, "用 camelot 提取论文的表格").await;
     hub.processed(&first).await;
     for (index, (secs, asked, judged)) in [

@@ -13,11 +13,11 @@ use crate::{
 /// What the tests search for.
 const QUESTION: &str = "camelot 提取论文的表格";
 
-/// Starts a hub whose model may take half a second, with four records that answer the question.
+/// Starts a hub with a model, and with four records that answer the question.
 async fn start(flags: &[&str]) -> (TestHub, Chat) {
     let chat = Chat::start().await;
     let folder = tempfile::tempdir().unwrap();
-    let hub = chat.hub_in(folder, &[&["--search-rerank-timeout-ms", "500"], flags].concat()).await;
+    let hub = chat.hub_in(folder, flags).await;
     for content in [
         "用 camelot 提取论文的表格",
         "camelot 提取论文的表格前先旋转页面",
@@ -76,7 +76,7 @@ async fn the_order_of_the_model_is_taken_and_no_candidate_lost() {
 
 #[tokio::test]
 async fn whatever_the_model_fails_at_the_order_stays() {
-    let (hub, chat) = start(&[]).await;
+    let (hub, chat) = start(&["--search-rerank-timeout-ms", "500"]).await;
     let order = ids(&search(&hub).await);
     for reply in [
         Reply::Hang,
