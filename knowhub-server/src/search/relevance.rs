@@ -115,6 +115,11 @@ impl Question {
         self.ideal_score
     }
 
+    /// Tells whether it is asked in a script without spaces.
+    pub(super) fn is_cjk(&self) -> bool {
+        self.is_cjk
+    }
+
     /// Returns what a text has of the question.
     pub(super) fn evidence_in(&self, text: &str) -> Evidence {
         let Counts { of_tokens, length } = self.counter.count(text.to_owned());
