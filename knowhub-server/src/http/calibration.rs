@@ -7,7 +7,7 @@ use super::{Handles, caller::Reader, openapi::ReadErrors};
 
 /// Tells how the hub decides on relevance: by vectors too where it has an embedding model, else by words.
 ///
-/// Records in another script than the question are judged by their vectors alone.
+/// Records in another script than the question are judged by weights of their own.
 #[utoipa::path(
     get, path = "/api/calibration", tag = "operations",
     responses((status = 200, body = Calibration), ReadErrors)

@@ -14,7 +14,7 @@ pub(crate) const FEATURES: [&str; 7] =
 /// For searches by words alone.
 const BY_WORDS: &str = include_str!("../../calibrations/words.json");
 
-/// For searches by vectors too, by the embedding spaces that they were fitted to; the last holds for any.
+/// For searches by vectors too, by a word in the name of the embedding spaces that they were fitted to; the last holds for any.
 const BY_VECTORS: [(&str, &str, &str); 2] = [
     (
         "e5",
@@ -79,7 +79,7 @@ pub(crate) struct Calibrations {
     pub(crate) by_words: Calibration,
     /// For searches by vectors too.
     pub(crate) by_vectors: Calibration,
-    /// For records in another script than the question, whose words say nothing.
+    /// For records in another script than the question, which share names and numbers with it at most.
     across: Calibration,
 }
 
@@ -88,7 +88,10 @@ impl Calibrations {
     pub(crate) fn load(path: Option<&Path>, space: Option<&str>) -> Result<Self, CalibrationFault> {
         let own = |json| serde_json::from_str(json).expect("the hub's own calibrations are JSON");
         let name = space.unwrap_or_default().to_lowercase();
-        let fits = |(part, ..): &&(&str, &str, &str)| name.contains(part);
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let fits = |(word, ..): &&(&str, &str, &str)| {
+            word.is_empty() || words.clone().any(|one| one == *word)
+        };
         let (_, by_vectors, across) =
             BY_VECTORS.iter().find(fits).expect("the last one fits any space");
         let mut calibrations =
@@ -169,8 +172,10 @@ mod tests {
         let e5 = Calibrations::load(None, Some("e5-passage")).unwrap();
         assert!(e5.by_vectors.features.contains(&"vector".to_owned()));
         assert_eq!(e5.by_vectors.space.as_deref(), Some("e5-passage"), "it can be given back");
-        let other = Calibrations::load(None, Some("bge-m3")).unwrap();
-        assert!(!other.by_vectors.features.contains(&"vector".to_owned()), "scales differ");
+        for other in ["bge-m3", "local-77e5aa0102030405", "code5e"] {
+            let other = Calibrations::load(None, Some(other)).unwrap();
+            assert!(!other.by_vectors.features.contains(&"vector".to_owned()), "scales differ");
+        }
     }
 
     #[test]

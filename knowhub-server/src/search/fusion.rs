@@ -31,6 +31,9 @@ const MIN_DEVIATION: f64 = 0.001;
 /// With how many others the nearest record is compared.
 const NEIGHBORS: usize = 4;
 
+/// Among how many of the best a match leads, however many are shown: what was fitted to calibrations looked at so many.
+pub(super) const JUDGED: usize = 10;
+
 /// What verdicts can add to a candidate or take from it at most, as a share of its score.
 const MAX_EVAL: f64 = 0.2;
 
@@ -94,8 +97,6 @@ pub(super) struct Scale<'a> {
     pub(super) background: Option<Background>,
     /// When a record is taken for an answer.
     pub(super) calibrations: &'a Calibrations,
-    /// How many results are shown.
-    pub(super) top_k: usize,
     /// When.
     pub(super) now: Timestamp,
 }
@@ -127,14 +128,18 @@ pub(super) fn rank(candidates: Vec<Candidate>, scale: &Scale<'_>) -> Vec<Knowled
         let newer = b.candidate.seq.cmp(&a.candidate.seq);
         is_whole(b).cmp(&is_whole(a)).then(b.fused.total_cmp(&a.fused)).then(newer)
     });
-    let matches: Vec<f64> =
-        ranked.iter().take(scale.top_k).map(|one| one.evidence.matched).collect();
+    let matches: Vec<f64> = ranked.iter().take(JUDGED).map(|one| one.evidence.matched).collect();
     let lead_match = leads(&matches, 1);
-    let beyond = matches.iter().copied().fold(0.0, f64::max);
+    let best = matches.iter().copied().fold(0.0, f64::max);
     let cosines: Vec<f64> = ranked.iter().filter_map(|one| one.candidate.vector).collect();
-    let mut lead_vector = leads(&cosines, NEIGHBORS).into_iter();
+    let mut lead_vector = match &cosines[..] {
+        // Nothing is said by a cosine that stands alone.
+        [_] => vec![0.0],
+        _ => leads(&cosines, NEIGHBORS),
+    }
+    .into_iter();
     let judged = |(at, one): (usize, Ranked)| {
-        let lead_match = lead_match.get(at).copied().unwrap_or(one.evidence.matched - beyond);
+        let lead_match = lead_match.get(at).copied().unwrap_or(one.evidence.matched - best);
         let lead_vector = one.candidate.vector.and_then(|_| lead_vector.next());
         one.judged(lead_match, lead_vector, scale)
     };
@@ -256,7 +261,6 @@ mod tests {
             question: &Question::new(question, &Frequencies::of(1_000, &[("tabl", 10)])),
             background: Some(Background { mean: 0.5, deviation: 0.1 }),
             calibrations: &Calibrations::load(None, Some("any")).unwrap(),
-            top_k: 10,
             now: now(),
         };
         let hits = rank(candidates, &scale);
@@ -324,6 +328,22 @@ mod tests {
         assert!((score("How to parse a table?", zh, None) - full).abs() < 1e-9, "words are all");
         let asked = score("怎么解析表格？", zh, Some(0.5));
         assert!((score("怎么解析表格？", en, Some(0.5)) - asked).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_record_alone_leads_nothing_by_its_vector() {
+        let of = |number| Candidate { vector: Some(0.75), ..candidate(number, "Chairs") };
+        let calibrations = Calibrations::load(None, Some("e5")).unwrap();
+        let scale = Scale {
+            question: &Question::new("quantum tunnel", &Frequencies::default()),
+            background: Some(Background { mean: 0.75, deviation: 0.02 }),
+            calibrations: &calibrations,
+            now: now(),
+        };
+        let alone = rank(vec![of(1)], &scale);
+        assert_eq!(alone[0].signals.lead_vector, Some(0.0));
+        assert!(!alone[0].relevant, "{:?}", alone[0].signals);
+        assert!(rank(vec![of(1), of(2)], &scale).iter().all(|hit| !hit.relevant));
     }
 
     #[test]

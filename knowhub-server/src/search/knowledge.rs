@@ -178,7 +178,6 @@ impl Search {
             question: &question,
             background,
             calibrations: &self.ranking.calibrations,
-            top_k: query.top_k,
             now: Timestamp::now(),
         };
         Ok(fusion::rank(candidates, &scale))
@@ -194,7 +193,8 @@ impl Search {
         vector: Option<&QueryVector>,
         rows: &Rows<'_>,
     ) -> Result<Vec<Candidate>, Error> {
-        let limit = self.ranking.recall_factor * query.top_k;
+        // What is shown first does not depend on how much is shown.
+        let limit = self.ranking.recall_factor * query.top_k.max(fusion::JUDGED);
         let (mut tokens, mut faint) = relevance::ranked_tokens(&query.q);
         for word in spellings {
             if !tokens.contains(&word) {

@@ -13,13 +13,13 @@ const MIN_SHARE: f64 = 0.45;
 /// Tokens weigh as in a store of at least this many rows; in a smaller one their counts say little.
 const MIN_ROWS: u64 = 1_000;
 
-/// A word that stands in at most one row of so many is rare.
+/// A word that stands in at most one row of so many is rare; one that stands in a single row always is.
 const ROWS_PER_RARE_WORD: u64 = 1_000;
 
 /// A rare word makes a text relevant by itself when it is at least this part of the question, by weight.
 ///
 /// Measured: in a store of aeronautics, a fifth of all questions of general knowledge have some word that is rare there.
-const MIN_RARE_SHARE: f64 = 0.25;
+const MIN_RARE_SHARE: f64 = 0.3;
 
 /// A shorter word is not taken for a name.
 const MIN_RARE_CHARS: usize = 5;
@@ -68,7 +68,7 @@ pub(super) struct Evidence {
     pub(super) matched: f64,
     /// It has a word that makes it relevant by itself.
     pub(super) is_certain: bool,
-    /// It is written in another script, so that its words say nothing.
+    /// It is written in another script, so that it shares names and numbers with the question at most.
     pub(super) is_across: bool,
 }
 
@@ -160,7 +160,7 @@ fn is_rare(token: &str, frequencies: &Frequencies) -> bool {
     token.chars().count() >= MIN_RARE_CHARS
         && !token.chars().any(is_cjk)
         && token.chars().any(char::is_alphabetic)
-        && frequencies.rows_with(token) <= frequencies.rows / ROWS_PER_RARE_WORD
+        && frequencies.rows_with(token) <= (frequencies.rows / ROWS_PER_RARE_WORD).max(1)
 }
 
 /// Tells whether a text is written in a script without spaces, names and code aside.

@@ -70,6 +70,30 @@ async fn a_question_finds_its_answer_and_nonsense_finds_nothing() {
 }
 
 #[tokio::test]
+async fn what_answers_does_not_depend_on_how_much_is_shown() {
+    let hub = TestHub::start().await;
+    for number in 0..30 {
+        let content = format!("表格 {number} 的提取方法，第 {} 版工具", number * 7);
+        hub.add_knowledge(json!({ "task": format!("第 {number} 篇论文"), "content": content }))
+            .await;
+    }
+    for q in ["怎么从论文里提取表格？", "第三版工具怎么样", "如何给汽车更换机油和轮胎"]
+    {
+        let mut judged = Vec::new();
+        for top_k in ["1", "5", "20"] {
+            let params = [("q", q), ("top_k", top_k), ("all", "true")];
+            let found = hub.find("/api/knowledge/search", &params).await.body;
+            let first = &found["results"][0];
+            let signal = |name: &str| first["signals"][name].clone();
+            let signals = ["relevance", "lead_match", "share"].map(signal);
+            judged.push((first["id"].clone(), first["relevant"].clone(), signals));
+        }
+        assert!(judged.iter().all(|one| *one == judged[0]), "{q}: {judged:?}");
+    }
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn an_exact_id_or_name_always_comes_back() {
     let hub = TestHub::start().await;
     let plumber = hub
