@@ -153,6 +153,11 @@ enum Task {
 impl Eval {
     pub(super) async fn run(self) -> Result<Outcome, Failure> {
         self.check_gates()?;
+        for path in [&self.plot, &self.fit].into_iter().flatten() {
+            // Better told now than after all was measured.
+            let open = fs::OpenOptions::new().create(true).append(true).open(path);
+            open.map_err(Failure::cannot("write", &path.display().to_string()))?;
+        }
         let mut runs =
             self.compare.iter().map(|path| earlier(path)).collect::<Result<Vec<_>, _>>()?;
         let task = self.read()?;
@@ -176,7 +181,8 @@ impl Eval {
         self.draw(&runs)?;
         self.write_calibration(&runs[0])?;
         let mut outcome = Outcome::done(text(&runs), &runs[0]);
-        outcome.exit_code = u8::from(runs[0].gates.iter().any(|gate| !gate.holds));
+        let holds = runs[0].by_words == 0 && runs[0].gates.iter().all(|gate| gate.holds);
+        outcome.exit_code = u8::from(!holds && !runs[0].gates.is_empty());
         Ok(outcome)
     }
 
@@ -343,11 +349,11 @@ fn file(path: &Path) -> Result<File, Failure> {
 
 /// Reads what an earlier run printed.
 fn earlier(path: &Path) -> Result<Report, Failure> {
-    let report = serde_json::from_str::<Report>(&items::read(path)?);
-    report.map_err(|err| {
-        let what = format!("{} is not what `knowhub eval --json` prints", path.display());
-        Failure::input(anyhow::Error::from(err).context(what))
-    })
+    let what = || format!("{} is not what `knowhub eval --json` prints", path.display());
+    let report = serde_json::from_str::<Report>(&items::read(path)?)
+        .map_err(|err| Failure::input(anyhow::Error::from(err).context(what())))?;
+    // Other JSON objects have none of a report's fields.
+    if report.name.is_empty() { Err(Failure::input(anyhow!(what()))) } else { Ok(report) }
 }
 
 fn failure(err: Error) -> Failure {

@@ -11,6 +11,9 @@ use protocol::hub::{Calibration, FieldFault, Signals};
 pub(crate) const FEATURES: [&str; 7] =
     ["share", "match", "lead_match", "vector", "lead_vector", "deviations", "lead_deviations"];
 
+/// Those of them that searches by words alone lack.
+const OF_VECTORS: [&str; 4] = ["vector", "lead_vector", "deviations", "lead_deviations"];
+
 /// For searches by words alone.
 const BY_WORDS: &str = include_str!("../../calibrations/words.json");
 
@@ -99,6 +102,14 @@ impl Calibrations {
         calibrations.by_vectors.space = space.map(str::to_owned);
         if let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) {
             let fitted = read(path)?;
+            if fitted.space.is_none()
+                && let Some(name) =
+                    fitted.features.iter().find(|name| OF_VECTORS.contains(&&***name))
+            {
+                let what = format!("{name:?} is a signal of vectors, and the space is null");
+                let (path, fault) = (path.to_owned(), FieldFault::new("features", what));
+                return Err(CalibrationFault::Field { path, fault });
+            }
             match (&fitted.space, space) {
                 (None, _) => calibrations.by_words = fitted,
                 (Some(one), Some(used)) if one == used => calibrations.by_vectors = fitted,
@@ -195,6 +206,7 @@ mod tests {
         };
         assert!(refused("{", None).contains("knowhub eval --fit"));
         assert!(refused(&of("null", "luck"), None).contains("features"));
+        assert!(refused(&of("null", "vector"), None).contains("signal of vectors"));
         assert!(refused(&of("\"a\"", "share"), Some("b")).contains("was fitted to a"));
         assert!(refused(&of("\"a\"", "share"), None).contains("no embedding model"));
         fs::write(&path, of("\"a\"", "share")).unwrap();

@@ -59,15 +59,34 @@ fn links_between_documents_resolve() {
         let folder = root().join(&document.path).parent().unwrap().to_owned();
         for (place, line) in document.lines() {
             for link in line.split("](").skip(1) {
-                let target = link.split([')', '#']).next().unwrap();
-                let is_local = !target.is_empty() && !target.contains("://");
-                if is_local && !folder.join(target).exists() {
-                    findings.push(format!("{place}: {target}"));
+                let link = link.split(')').next().unwrap();
+                if link.contains("://") {
+                    continue;
+                }
+                let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let file = if target.is_empty() {
+                    root().join(&document.path)
+                } else {
+                    folder.join(target)
+                };
+                let leads_there = anchor.is_empty()
+                    || fs::read_to_string(&file).is_ok_and(|text| has_heading(&text, anchor));
+                if !file.exists() || !leads_there {
+                    findings.push(format!("{place}: {link}"));
                 }
             }
         }
     }
     report("every link between documents leads somewhere", &findings);
+}
+
+/// Tells whether a document has a heading that an anchor names, as its readers make anchors of headings.
+fn has_heading(text: &str, anchor: &str) -> bool {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| line.trim_start_matches('#').trim().to_lowercase()).any(|heading| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).eq(anchor.chars())
+    })
 }
 
 /// Returns `METHOD /path` for each route of a table.
