@@ -1,5 +1,7 @@
 //! Whether a report is what the hub gave out, looked up before it is stored.
 
+use std::collections::HashSet;
+
 use protocol::{hub::Knowledge, source::excerpt};
 use service::logging::chain;
 
@@ -8,6 +10,7 @@ use crate::{
     knowledge::{Suspect, is_searchable},
     search::{KnowledgeQuery, Means},
     store,
+    text::{content_tokens, tokens},
 };
 
 /// How many records a served text may be found in.
@@ -47,9 +50,23 @@ impl Pipeline {
             }
         }
         stored.retain(|other| record.scopes.iter().all(|scope| other.scopes.contains(scope)));
-        let taken = suspect.taken_from(&stored).into_iter().take(MAX_TARGETS);
-        Ok(taken.cloned().collect())
+        let mut taken: Vec<Knowledge> =
+            suspect.taken_from(&stored).into_iter().take(MAX_TARGETS).cloned().collect();
+        let cited = suspect.cited();
+        if !taken.iter().all(|one| cited.contains(&one.id)) && !speak_of(&record.task, &taken) {
+            taken.clear();
+        }
+        Ok(taken)
     }
+}
+
+/// Tells whether everything that a task is about stands in the records.
+///
+/// The same words may be true in two places: "It listens on port 8443." of one service and of another.
+fn speak_of(task: &str, records: &[Knowledge]) -> bool {
+    let said = records.iter().flat_map(|one| tokens(&format!("{}\n{}", one.task, one.content)));
+    let said: HashSet<String> = said.collect();
+    content_tokens(task).iter().all(|token| said.contains(token))
 }
 
 /// Returns the parts of a text that are looked up: what it begins with, and what it ends with where that is far off.

@@ -113,7 +113,10 @@ async fn an_edit_meanwhile_is_not_overwritten_and_a_verdict_is_no_edit() {
         let id = hub.add_knowledge(json!({})).await;
         let path = format!("/api/knowledge/{id}");
         let gate = Arc::new(Notify::new());
-        chat.says(Purpose::Evolve, Reply::Gated(Arc::clone(&gate), "模型写的".to_owned()));
+        chat.says(
+            Purpose::Evolve,
+            Reply::Gated(Arc::clone(&gate), "用 find_tables，模型写的".to_owned()),
+        );
         let meanwhile = async {
             until(async || !chat.prompts(Purpose::Evolve).is_empty()).await;
             let changed = hub.call(edit.0.clone(), &path, &[], Some(&edit.1)).await;
@@ -123,7 +126,7 @@ async fn an_edit_meanwhile_is_not_overwritten_and_a_verdict_is_no_edit() {
         let (answer, ()) = tokio::join!(evolve(&hub, &id, "改一改"), meanwhile);
         assert_eq!(answer.body["evolved"], evolved, "{answer:?}");
         let record = hub.get(&path).await.body;
-        assert_eq!(record["content"], if evolved { "模型写的" } else { "人写的" });
+        assert_eq!(record["content"], if evolved { "用 find_tables，模型写的" } else { "人写的" });
         assert_eq!(open(&hub, &id).await, usize::from(!evolved));
         hub.stop().await;
     }
@@ -133,7 +136,7 @@ async fn an_edit_meanwhile_is_not_overwritten_and_a_verdict_is_no_edit() {
 async fn a_batch_evolves_each_record_and_tells_so_again() {
     let (hub, chat) = start().await;
     let (a, b) = (hub.add_knowledge(json!({})).await, hub.add_knowledge(json!({})).await);
-    chat.says(Purpose::Evolve, "新的内容");
+    chat.says(Purpose::Evolve, "用 find_tables，新的内容");
     let body = json!({ "feedback_list": [
         { "knowledge_id": a, "is_effective": true, "feedback": "改一改" },
         { "knowledge_id": b, "is_effective": true },
@@ -146,6 +149,9 @@ async fn a_batch_evolves_each_record_and_tells_so_again() {
     assert_eq!(again.body, answer.body);
     assert_eq!(chat.prompts(Purpose::Evolve).len(), 1, "the model is asked once");
     let record = hub.get(&format!("/api/knowledge/{a}")).await.body;
-    assert_eq!((&record["content"], &record["eval"]["helpful"]), (&json!("新的内容"), &json!(1)));
+    assert_eq!(
+        (&record["content"], &record["eval"]["helpful"]),
+        (&json!("用 find_tables，新的内容"), &json!(1))
+    );
     hub.stop().await;
 }

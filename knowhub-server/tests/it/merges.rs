@@ -225,12 +225,13 @@ async fn what_the_hub_served_is_not_stored_as_new() {
         .await
         .body;
     let id = first["id"].as_str().unwrap();
-    for served in [
-        "扫描件先做 OCR，再核对每一页的列数！",
-        &format!("- 提取表格 [{id}]\n  有框线的表格用 lattice 策略。"),
-        &format!("表格要先看有没有框线，扫描件另外处理 [{id}]。"),
+    let (same, asked) = ("怎么提取表格？", "怎么处理论文里的表格");
+    for (task, served) in [
+        (same, "扫描件先做 OCR，再核对每一页的列数！"),
+        (asked, &format!("- 提取表格 [{id}]\n  有框线的表格用 lattice 策略。")),
+        (asked, &format!("表格要先看有没有框线，扫描件先做 OCR [{id}]。")),
     ] {
-        let body = json!({ "task": "怎么处理论文里的表格", "content": served });
+        let body = json!({ "task": task, "content": served });
         let again = hub.post("/api/knowledge", &body).await.body;
         assert_eq!(
             (&again["status"], &again["duplicate_of"]),
@@ -247,6 +248,10 @@ async fn what_the_hub_served_is_not_stored_as_new() {
     let own = format!("扫描件先做 OCR，再核对每一页的列数！ [{id}] 三线表用 stream 策略更稳。");
     let stored = hub.post("/api/knowledge", &report(&own)).await.body;
     assert_eq!(stored["status"], "approved", "it adds something of its own");
+    let elsewhere =
+        json!({ "task": "提取发票里的文字", "content": "扫描件先做 OCR，再核对每一页的列数！" });
+    let stored = hub.post("/api/knowledge", &elsewhere).await.body;
+    assert_eq!(stored["status"], "approved", "the same words of something else");
     hub.stop().await;
 }
 
