@@ -220,6 +220,12 @@ impl VectorIndex {
         u32::try_from(row).is_ok_and(|row| self.shared.known.lock().relabel(row, labels))
     }
 
+    /// Returns whether this very vector is what the row has here, visible or not.
+    pub(crate) fn has(&self, row: i64, vector: &[f16]) -> bool {
+        let Ok(row) = u32::try_from(row) else { return false };
+        self.shared.read().flat.get(row).is_some_and(|held| Halves::from(vector).is(held))
+    }
+
     /// Notes that a row's vector is no longer true: no search that begins from now on finds it.
     ///
     /// Takes microseconds; the vector itself is taken out later.

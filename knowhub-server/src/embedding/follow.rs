@@ -199,7 +199,7 @@ impl Embeddings {
             return Ok(());
         };
         let stored = self.stored(place, &changes).await?;
-        self.index(place, changes, stored, &HashMap::new()).await?;
+        self.index(place, changes, stored).await?;
         place.indexed = last;
         self.save_if_due(place).await
     }
@@ -211,12 +211,12 @@ impl Embeddings {
         changes: Vec<Change>,
     ) -> Result<Option<usize>, Failure> {
         let last = changes.last().map_or(place.embedded, Change::seq);
-        let stored = self.stored(place, &changes).await?;
+        let mut vectors = self.stored(place, &changes).await?;
         let lacking: Vec<&KnowledgeRow> = changes
             .iter()
             .filter_map(Change::knowledge)
             .filter(|row| {
-                !stored.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected
+                !vectors.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected
             })
             .collect();
         let texts: Vec<String> = lacking.iter().map(|row| embedded_text(&row.record)).collect();
@@ -228,19 +228,15 @@ impl Embeddings {
         if let Some(other) = embedded.iter().filter_map(dimension).find(is_other) {
             return Ok(Some(other));
         }
-        let fresh: HashMap<i64, StoredVector> = lacking
-            .iter()
-            .zip(embedded)
-            .map(|(row, embedding)| (row.row, to_stored(embedding)))
-            .collect();
-        let new = lacking.iter().map(|row| NewVector {
-            row: row.row,
-            task: row.record.task.clone(),
-            content: row.record.content.clone(),
-            vector: fresh[&row.row].clone(),
-        });
-        self.shared.store.insert_vectors(place.space.space, new.collect(), last, false).await?;
-        self.index(place, changes, stored, &fresh).await?;
+        let mut new = Vec::new();
+        for (row, embedding) in lacking.into_iter().zip(embedded) {
+            let vector = to_stored(embedding);
+            vectors.insert(row.row, vector.clone());
+            let (task, content) = (row.record.task.clone(), row.record.content.clone());
+            new.push(NewVector { row: row.row, task, content, vector });
+        }
+        self.shared.store.insert_vectors(place.space.space, new, last, false).await?;
+        self.index(place, changes, vectors).await?;
         (place.embedded, place.indexed) = (last, last);
         self.tell(place).await?;
         self.save_if_due(place).await?;
@@ -266,15 +262,13 @@ impl Embeddings {
         self.shared.store.find_vectors(place.space.space, rows).await
     }
 
-    /// Brings the index after these changes; `fresh` are the vectors made just now.
+    /// Brings the index after these changes; `vectors` are those that the store has for their rows.
     async fn index(
         &self,
         place: &mut Place,
         changes: Vec<Change>,
-        mut stored: HashMap<i64, StoredVector>,
-        fresh: &HashMap<i64, StoredVector>,
+        mut vectors: HashMap<i64, StoredVector>,
     ) -> Result<(), Failure> {
-        let is_fresh = |row: i64| fresh.contains_key(&row);
         let space = Arc::clone(&place.space);
         let mut vectored = Vec::new();
         for change in &changes {
@@ -285,11 +279,13 @@ impl Embeddings {
                 continue;
             };
             let number = row.row;
-            let vector = fresh.get(&number).cloned().or_else(|| stored.remove(&number));
-            let vector = vector.map(|one| one.vector).filter(|vector| !vector.is_empty());
+            let vector = vectors.remove(&number).map(|one| one.vector);
+            let vector = vector.filter(|vector| !vector.is_empty());
             match (knowledge_labels(&row.record), vector) {
                 (Some(labels), Some(vector)) => {
-                    if is_fresh(number) || !space.index.relabel(number, &labels) {
+                    // A row may be there with the vector of its old text, if the hub died or failed before it was put.
+                    let is_there = space.index.has(number, &vector);
+                    if !(is_there && space.index.relabel(number, &labels)) {
                         vectored.push(Vectored { row: number, labels, vector });
                     }
                 }

@@ -40,6 +40,11 @@ impl Halves {
         f16::dot(&self.0, other).expect("vectors of one space have one dimension")
     }
 
+    /// Returns whether the other is the same, bit by bit.
+    pub(super) fn is(&self, other: &[f16]) -> bool {
+        self.0.iter().map(|number| number.0).eq(other.iter().map(|number| number.0))
+    }
+
     /// Takes components as the graph gives them.
     pub(super) fn from_bits(bits: &[i16]) -> Self {
         Self(bits.iter().map(|bits| f16(bits.cast_unsigned())).collect())

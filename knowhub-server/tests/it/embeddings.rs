@@ -229,6 +229,33 @@ async fn a_restart_embeds_nothing_twice() {
 }
 
 #[tokio::test]
+async fn an_edited_record_keeps_no_old_vector_over_a_crash() {
+    let endpoint = Endpoint::start().await;
+    let hub = endpoint.hub().await;
+    let id = add(&hub, "Extract table", "b").await;
+    all_embedded(&hub, 1).await;
+    let folder = hub.stop().await;
+    let config = endpoint.config(&folder, "words");
+    let hub = TestHub::start_with(folder, &config).await;
+    all_embedded(&hub, 1).await;
+    let patch = json!({ "task": "Shrink picture" });
+    hub.call("PATCH".parse().unwrap(), &format!("/api/knowledge/{id}"), &[], Some(&patch)).await;
+    until(async || endpoint.times_embedded("Shrink picture\nb") == 1).await;
+    all_embedded(&hub, 1).await;
+
+    let crashed = hub.crashed();
+    hub.stop().await;
+    let config = endpoint.config(&crashed, "words");
+    let hub = TestHub::start_with(crashed, &config).await;
+    all_embedded(&hub, 1).await;
+    let found = hub.find("/api/knowledge/search", &[("q", "image"), ("all", "true")]).await.body;
+    let cosine = found["results"][0]["signals"]["vector"].as_f64();
+    assert!(cosine.is_some_and(|cosine| cosine > 0.5), "{found}");
+    assert_eq!(endpoint.times_embedded("Shrink picture\nb"), 1, "its vector was stored");
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn another_model_or_dimension_embeds_all_anew_while_searches_go_on() {
     let endpoint = Endpoint::start().await;
     let hub = endpoint.hub().await;

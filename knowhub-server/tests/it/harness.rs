@@ -1,7 +1,11 @@
 //! A hub over a temporary folder, and requests into its router.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt::Write, path::PathBuf, time::Duration};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -70,6 +74,13 @@ impl TestHub {
 
     pub(crate) fn config(&self) -> Config {
         config(&self.folder)
+    }
+
+    /// Returns what a crash at this moment would leave: a copy of the folder, with nothing saved or closed first.
+    pub(crate) fn crashed(&self) -> TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        copy_files(self.folder.path(), copy.path());
+        copy
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -220,6 +231,18 @@ pub(crate) async fn until(condition: impl AsyncFn() -> bool) {
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("what must come came in time");
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy_files(&from, &to);
+        } else {
+            std::fs::copy(from, to).unwrap();
+        }
+    }
 }
 
 fn merge(body: &mut Value, more: Value) {
