@@ -44,9 +44,6 @@ const SAVE_PAUSE: Duration = Duration::from_mins(1);
 /// How many changed vectors are saved at once, at least; a crash costs that many to be put in again.
 const SAVE_ROWS: usize = 10_000;
 
-/// How many vectors of spaces no longer in use are deleted in one transaction.
-const DELETED_AT_ONCE: u32 = 1_000;
-
 /// Why a step failed; it is done again after a pause.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
@@ -312,8 +309,7 @@ impl Embeddings {
             );
         }
         self.tell(place).await?;
-        let deleted = self.shared.store.delete_other_vectors(place.space.space, DELETED_AT_ONCE);
-        if deleted.await? > 0 {
+        if self.shared.store.delete_other_vectors(place.space.space).await? > 0 {
             return Ok(());
         }
         let changed = timeout(SAVE_PAUSE, self.shared.live.0.changed.notified());

@@ -9,6 +9,9 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, types::Value};
 
 use super::{Error, Reader, Store};
 
+/// How many vectors are deleted in one transaction, so that other writes get their turn.
+const DELETED_AT_ONCE: u32 = 1_000;
+
 /// A set of vectors that can be compared with each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SpaceRow {
@@ -75,20 +78,29 @@ impl Store {
         name: String,
         dimension: u32,
     ) -> Result<SpaceRow, Error> {
+        // A model that came back to an earlier dimension begins again, so that the newest is the one in use.
+        if let Some(earlier) = self.forget_space(name.clone(), dimension).await? {
+            while self.delete_some("space = ?1", earlier).await? > 0 {}
+        }
         self.write(move |db, _| {
-            // A model that came back to an earlier dimension begins again, so that the newest is the one in use.
-            let earlier: Option<i64> = db
-                .prepare_cached(
-                    "DELETE FROM embedding_spaces WHERE name = ?1 AND dimension = ?2 RETURNING space",
-                )?
-                .query_row((&name, dimension), |row| row.get(0))
-                .optional()?;
-            if let Some(earlier) = earlier {
-                db.execute("DELETE FROM vectors WHERE space = ?1", [earlier])?;
-            }
+            db.prepare_cached("DELETE FROM embedding_spaces WHERE name = ?1 AND dimension = ?2")?
+                .execute((&name, dimension))?;
             let sql = "INSERT INTO embedding_spaces (name, dimension, mark, is_complete)
                        VALUES (?1, ?2, 0, 0) RETURNING *";
             Ok(db.prepare_cached(sql)?.query_row((&name, dimension), read_space)?)
+        })
+        .await
+    }
+
+    /// Notes of a space that no record has its vector, before that is so; returns its number if there is one.
+    async fn forget_space(&self, name: String, dimension: u32) -> Result<Option<i64>, Error> {
+        self.write(move |db, _| {
+            let sql = "UPDATE embedding_spaces SET mark = 0, is_complete = 0
+                       WHERE name = ?1 AND dimension = ?2 RETURNING space";
+            Ok(db
+                .prepare_cached(sql)?
+                .query_row((&name, dimension), |row| row.get(0))
+                .optional()?)
         })
         .await
     }
@@ -131,22 +143,54 @@ impl Store {
         .await
     }
 
-    /// Deletes up to `limit` vectors of other spaces, and those spaces once nothing is left of them; returns how many.
-    pub(crate) async fn delete_other_vectors(
-        &self,
-        space: i64,
-        limit: u32,
-    ) -> Result<usize, Error> {
-        self.write(move |db, _| {
-            let sql = "DELETE FROM vectors WHERE id IN
-                           (SELECT id FROM vectors WHERE space <> ?1 LIMIT ?2)";
-            let deleted = db.prepare_cached(sql)?.execute((space, limit))?;
-            if deleted == 0 {
+    /// Deletes a thousand vectors of other spaces, and those spaces once nothing is left of them; returns how many.
+    ///
+    /// Costs one short read where there is no other space.
+    pub(crate) async fn delete_other_vectors(&self, space: i64) -> Result<usize, Error> {
+        let has_others = self.read(move |db| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM embedding_spaces WHERE space <> ?1)";
+            Ok(db.prepare_cached(sql)?.query_row([space], |row| row.get(0))?)
+        });
+        if !has_others.await? {
+            return Ok(0);
+        }
+        let deleted = self.delete_some("space <> ?1", space).await?;
+        if deleted == 0 {
+            self.write(move |db, _| {
                 db.execute("DELETE FROM embedding_spaces WHERE space <> ?1", [space])?;
-            }
-            Ok(deleted)
-        })
-        .await
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes up to [`DELETED_AT_ONCE`] vectors for which `condition` on this space holds; returns how many were found.
+    ///
+    /// They are sought in a read, since that looks at all vectors where there are few.
+    async fn delete_some(&self, condition: &'static str, space: i64) -> Result<usize, Error> {
+        let found: Vec<i64> = self
+            .read(move |db| {
+                let sql = format!("SELECT id FROM vectors WHERE {condition} LIMIT ?2");
+                let mut statement = db.prepare_cached(&sql)?;
+                let ids = statement.query_map((space, DELETED_AT_ONCE), |row| row.get(0))?;
+                Ok(ids.collect::<Result<_, _>>()?)
+            })
+            .await?;
+        let count = found.len();
+        if count > 0 {
+            self.write(move |db, _| {
+                // By the condition too: an id may be another vector's by now.
+                let sql = format!("DELETE FROM vectors WHERE {condition} AND id = ?2");
+                let mut statement = db.prepare_cached(&sql)?;
+                for id in found {
+                    statement.execute((space, id))?;
+                }
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(count)
     }
 
     /// Counts the records, and those that have a vector in a space; takes tens of milliseconds per million.
@@ -323,8 +367,8 @@ mod tests {
         }
         let current = find().await.unwrap();
         assert_eq!(store.count_vectors(Some(current.space)).await.unwrap().embedded, 1);
-        assert_eq!(store.delete_other_vectors(current.space, 10).await.unwrap(), 1);
-        assert_eq!(store.delete_other_vectors(current.space, 10).await.unwrap(), 0);
+        assert_eq!(store.delete_other_vectors(current.space).await.unwrap(), 1);
+        assert_eq!(store.delete_other_vectors(current.space).await.unwrap(), 0);
         assert_eq!(find().await, Some(current));
         store.close().await;
     }
