@@ -3,18 +3,20 @@
 //! The store's change sequence says what is still to be embedded, so that a stopped hub goes on where it was.
 //! A model of another name or dimension makes a space of its own, which is used once every record has a vector in it.
 
+mod failure;
 mod follow;
+mod page;
 
 use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use llm::embedding::{Embedder, Embedding, TextRole};
+use llm::embedding::{Embedder, Embedding, EmbeddingError, TextRole};
 use protocol::hub::{EmbeddingProgress, EmbeddingStage, Knowledge};
 use service::logging::chain;
 use tokio::{sync::Notify, time::Instant};
@@ -30,6 +32,8 @@ use crate::{
 const QUERY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long searches go by words alone after a query could not be embedded, so that a dead model slows down only one of them.
+///
+/// The processing's own lookups are searches too: one of theirs that fails makes the users' go by words alone for as long.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// Returns how it is with embeddings where there is no model for them.
@@ -56,7 +60,7 @@ pub(crate) struct Live(Arc<LiveState>);
 struct LiveState {
     /// The space in use; none before its index is open.
     space: RwLock<Option<Arc<OpenSpace>>>,
-    /// Signalled when a record has changed.
+    /// Signalled when a record has changed, or a query's vector has another dimension.
     changed: Notify,
 }
 
@@ -131,6 +135,8 @@ struct Shared {
     progress: Mutex<EmbeddingProgress>,
     /// Until then searches go by words alone.
     paused_until: Mutex<Option<Instant>>,
+    /// The dimension of a query's vector that is not that of the space; 0 when the follower has seen to it.
+    other_dimension: AtomicUsize,
 }
 
 impl Embeddings {
@@ -145,7 +151,17 @@ impl Embeddings {
         let (space, stage) = (embedder.space().to_owned(), EmbeddingStage::Opening);
         let progress = Mutex::new(EmbeddingProgress { space, stage, ..off() });
         let paused_until = Mutex::default();
-        let shared = Shared { embedder, store, folder, live, metrics, progress, paused_until };
+        let other_dimension = AtomicUsize::new(0);
+        let shared = Shared {
+            embedder,
+            store,
+            folder,
+            live,
+            metrics,
+            progress,
+            paused_until,
+            other_dimension,
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -161,31 +177,31 @@ impl Embeddings {
 
     /// Embeds a query; nothing when not all records have their vectors yet, or the model does not answer in time.
     pub(crate) async fn embed_query(&self, query: &str) -> Option<QueryVector> {
-        self.embed_one(query, TextRole::Query).await
-    }
-
-    async fn embed_one(&self, text: &str, role: TextRole) -> Option<QueryVector> {
         let space =
             self.shared.live.space().filter(|space| space.is_whole.load(Ordering::Acquire))?;
         if self.is_paused() {
             return None;
         }
-        let deadline = Instant::now() + QUERY_PATIENCE;
-        let embedded = self.shared.embedder.embed(&[text.to_owned()], role, deadline).await;
+        let (texts, deadline) = ([query.to_owned()], Instant::now() + QUERY_PATIENCE);
+        let embedded = self.shared.embedder.embed(&texts, TextRole::Query, deadline).await;
         self.shared.metrics.embedded("query", 1, embedded.is_ok());
-        match embedded {
-            Ok(mut embedded) => match embedded.pop() {
-                Some(Embedding::Vector { vector, .. }) if vector.len() == space.dimension => {
-                    Some(QueryVector { vector, space })
-                }
-                _ => None,
-            },
+        let found = match embedded.map(|mut embedded| embedded.pop()) {
+            Ok(Some(Embedding::Vector { vector, .. })) if vector.len() == space.dimension => {
+                return Some(QueryVector { vector, space });
+            }
+            Ok(Some(Embedding::Vector { vector, .. })) => vector.len(),
+            Ok(_) => return None,
+            Err(EmbeddingError::Dimension { found, .. }) if found != space.dimension => found,
             Err(err) => {
                 tracing::warn!(error = %chain(&err), "a query was not embedded; searches go by words alone for a moment");
                 self.pause();
-                None
+                return None;
             }
-        }
+        };
+        self.shared.other_dimension.store(found, Ordering::Relaxed);
+        self.shared.live.0.changed.notify_one();
+        self.pause();
+        None
     }
 
     fn is_paused(&self) -> bool {

@@ -15,16 +15,17 @@ use service::logging::chain;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Embeddings, OpenSpace, embedded_text};
+use super::{
+    Embeddings, OpenSpace, embedded_text,
+    failure::{Failure, pause},
+    page::{PAGE_ROWS, fitting},
+};
 use crate::{
     blocking,
     search::knowledge_labels,
     store::{self, Change, KnowledgeRow, NewVector, RecordKind, SpaceRow, StoredVector},
-    vectors::{self, Space, VectorIndex, Vectored},
+    vectors::{Space, VectorIndex, Vectored},
 };
-
-/// How many changed records are embedded between two notes of how far it is.
-const PAGE_ROWS: u32 = 64;
 
 /// How many records are read at once where nothing has to be embedded.
 const REPLAY_ROWS: u32 = 1_024;
@@ -32,38 +33,11 @@ const REPLAY_ROWS: u32 = 1_024;
 /// How long a page may take; then it is tried again.
 const PAGE_PATIENCE: Duration = Duration::from_mins(5);
 
-/// The pause after the first failure; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The longest pause after a failure.
-const LAST_PAUSE: Duration = Duration::from_mins(1);
-
 /// How long nothing must have changed before the index is saved.
 const SAVE_PAUSE: Duration = Duration::from_mins(1);
 
 /// How many changed vectors are saved at once, at least; a crash costs that many to be put in again.
 const SAVE_ROWS: usize = 10_000;
-
-/// Why a step failed; it is done again after a pause.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    #[error(transparent)]
-    Index(#[from] vectors::Error),
-    #[error(transparent)]
-    Model(#[from] EmbeddingError),
-    #[error("the embedding model has no vector for a word")]
-    NoVector,
-    #[error("the hub is shutting down")]
-    Closed,
-}
-
-impl From<blocking::Closed> for Failure {
-    fn from(_: blocking::Closed) -> Self {
-        Self::Closed
-    }
-}
 
 /// Where the follower is.
 struct Place {
@@ -83,15 +57,15 @@ impl Embeddings {
         let mut failures = 0;
         while !stop.is_cancelled() {
             let turn = AssertUnwindSafe(self.turn(&mut place, &stop)).catch_unwind().await;
-            let failed = match turn {
-                Ok(Ok(())) => None,
-                Ok(Err(failure)) => Some(chain(&failure)),
-                Err(_) => Some("it panicked".to_owned()),
+            let (failed, retry_after) = match turn {
+                Ok(Ok(())) => (None, None),
+                Ok(Err(failure)) => (Some(chain(&failure)), failure.retry_after()),
+                Err(_) => (Some("it panicked".to_owned()), None),
             };
             failures = if failed.is_some() { failures + 1 } else { 0 };
             self.note(|progress| progress.problem = failed.clone().unwrap_or_default());
             if let Some(failure) = failed {
-                let pause = pause(failures, rand::random());
+                let pause = pause(failures, retry_after, rand::random());
                 tracing::warn!(
                     error = failure,
                     pause_ms = pause.as_millis() as u64,
@@ -122,11 +96,18 @@ impl Embeddings {
         if place.indexed < place.embedded {
             return self.replay(place).await;
         }
-        let changes = self.changes_after(place.embedded, PAGE_ROWS).await?;
-        if changes.is_empty() {
-            return self.rest(place, stop).await;
-        }
-        if let Some(dimension) = self.embed(place, changes).await? {
+        let other = match self.other_dimension(place).await? {
+            None => {
+                let changes = self.changes_after(place.embedded, PAGE_ROWS).await?;
+                if changes.is_empty() {
+                    return self.rest(place, stop).await;
+                }
+                self.tell(place).await?;
+                self.embed(place, changes).await?
+            }
+            other => other,
+        };
+        if let Some(dimension) = other {
             tracing::warn!(
                 from = place.space.dimension,
                 to = dimension,
@@ -135,6 +116,19 @@ impl Embeddings {
             *slot = Some(self.begin_space(dimension).await?);
         }
         Ok(())
+    }
+
+    /// Returns the dimension that passages have now, if a query's vector was of another than the space and theirs are too.
+    async fn other_dimension(&self, place: &Place) -> Result<Option<usize>, Failure> {
+        let query = self.shared.other_dimension.swap(0, Ordering::Relaxed);
+        if query == 0 || query == place.space.dimension {
+            return Ok(None);
+        }
+        let passage = self.probe().await?;
+        if passage == place.space.dimension {
+            return Err(Failure::QueryDimension { query, passage });
+        }
+        Ok(Some(passage))
     }
 
     async fn changes_after(&self, mark: i64, limit: u32) -> Result<Vec<Change>, store::Error> {
@@ -164,20 +158,30 @@ impl Embeddings {
         // Shown before the rest is read, so that no change slips through between.
         self.shared.live.show(Some(Arc::clone(&space)));
         let stage = if is_complete { Stage::Opening } else { Stage::Building };
-        self.note(|progress| (progress.stage, progress.dimension) = (stage, dimension as u32));
+        self.note_stage(stage, self.shared.store.count_changed_knowledge(mark).await?);
+        self.note(|progress| progress.dimension = dimension as u32);
         Ok(Place { space, indexed, embedded: mark, unsaved: 0 })
     }
 
     /// Waits for the first record, and learns from any vector which dimension the space has.
     async fn begin(&self, stop: &CancellationToken) -> Result<Option<Place>, Failure> {
-        if self.changes_after(0, 1).await?.is_empty() {
-            self.note(|progress| progress.stage = Stage::Current);
+        let remaining = self.shared.store.count_changed_knowledge(0).await?;
+        let stage = if remaining == 0 { Stage::Current } else { Stage::Building };
+        self.note_stage(stage, remaining);
+        if remaining == 0 {
             let _ = stop.run_until_cancelled(self.shared.live.0.changed.notified()).await;
             return Ok(None);
         }
-        let probe = self.ask(vec!["KnowHub".to_owned()]).await?;
-        let dimension = probe.first().and_then(dimension).ok_or(Failure::NoVector)?;
+        let dimension = self.probe().await?;
         Ok(Some(self.begin_space(dimension).await?))
+    }
+
+    /// Asks for a vector of any passage, and returns its dimension.
+    async fn probe(&self) -> Result<usize, Failure> {
+        match self.ask(vec!["KnowHub".to_owned()]).await {
+            Err(EmbeddingError::Dimension { found, .. }) => Ok(found),
+            probed => probed?.first().and_then(dimension).ok_or(Failure::NoVector),
+        }
     }
 
     async fn begin_space(&self, dimension: usize) -> Result<Place, Failure> {
@@ -205,20 +209,23 @@ impl Embeddings {
     async fn embed(
         &self,
         place: &mut Place,
-        changes: Vec<Change>,
+        mut changes: Vec<Change>,
     ) -> Result<Option<usize>, Failure> {
-        let last = changes.last().map_or(place.embedded, Change::seq);
         let mut vectors = self.stored(place, &changes).await?;
-        let lacking: Vec<&KnowledgeRow> = changes
+        let texts: Vec<Option<String>> =
+            changes.iter().map(|change| lacking_text(change, &vectors)).collect();
+        let chars = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
+        changes.truncate(fitting(texts.iter().map(chars)));
+        let last = changes.last().map_or(place.embedded, Change::seq);
+        let (lacking, texts): (Vec<&KnowledgeRow>, Vec<String>) = changes
             .iter()
-            .filter_map(Change::knowledge)
-            .filter(|row| {
-                !vectors.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected
-            })
-            .collect();
-        let texts: Vec<String> = lacking.iter().map(|row| embedded_text(&row.record)).collect();
+            .zip(texts)
+            .filter_map(|(change, text)| change.knowledge().zip(text))
+            .unzip();
         let embedded = match self.ask(texts).await {
-            Err(EmbeddingError::Dimension { found, .. }) => return Ok(Some(found)),
+            Err(EmbeddingError::Dimension { found, .. }) if found != place.space.dimension => {
+                return Ok(Some(found));
+            }
             embedded => embedded?,
         };
         let is_other = |found: &usize| *found != place.space.dimension;
@@ -235,7 +242,6 @@ impl Embeddings {
         self.shared.store.insert_vectors(place.space.space, new, last, false).await?;
         self.index(place, changes, vectors).await?;
         (place.embedded, place.indexed) = (last, last);
-        self.tell(place).await?;
         self.save_if_due(place).await?;
         Ok(None)
     }
@@ -324,9 +330,13 @@ impl Embeddings {
         let remaining = self.shared.store.count_changed_knowledge(place.embedded).await?;
         let is_whole = place.space.is_whole.load(Ordering::Acquire);
         let stage = if is_whole { Stage::Current } else { Stage::Building };
+        self.note_stage(stage, remaining);
+        Ok(())
+    }
+
+    fn note_stage(&self, stage: Stage, remaining: u32) {
         self.note(|progress| (progress.stage, progress.remaining) = (stage, remaining));
         self.shared.metrics.embedding_remaining(remaining);
-        Ok(())
     }
 
     async fn save_if_due(&self, place: &mut Place) -> Result<(), Failure> {
@@ -350,6 +360,14 @@ impl Embeddings {
     }
 }
 
+/// Returns what is to be embedded of a changed record that has no vector yet.
+fn lacking_text(change: &Change, vectors: &HashMap<i64, StoredVector>) -> Option<String> {
+    let row = change.knowledge()?;
+    let is_lacking =
+        !vectors.contains_key(&row.row) && row.record.status != KnowledgeStatus::Rejected;
+    is_lacking.then(|| embedded_text(&row.record))
+}
+
 fn dimension(embedding: &Embedding) -> Option<usize> {
     match embedding {
         Embedding::Vector { vector, .. } => Some(vector.len()),
@@ -364,10 +382,4 @@ fn to_stored(embedding: Embedding) -> StoredVector {
         }
         Embedding::Refused => StoredVector { vector: Vec::new(), is_cut: false },
     }
-}
-
-/// Returns how long to wait after so many failures in a row; `spread`, 0 to 1, takes off up to half of it.
-fn pause(failures: u32, spread: f64) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
-    doubled.min(LAST_PAUSE).mul_f64(1.0 - spread / 2.0)
 }

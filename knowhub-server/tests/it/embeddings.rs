@@ -16,6 +16,9 @@ use crate::harness::{TestHub, config, index_folder, until};
 /// Words that mean the same to the endpoint's model.
 const SYNONYMS: [(&str, &str); 3] = [("表格", "table"), ("提取", "extract"), ("image", "picture")];
 
+/// The model that embeds queries, where the hub is told of one.
+const QUERY_MODEL: &str = "words-of-queries";
+
 /// An embedding endpoint for which texts are the nearer the more words they share, in either language.
 #[derive(Clone)]
 struct Endpoint {
@@ -26,6 +29,8 @@ struct Endpoint {
 #[derive(Default)]
 struct Scene {
     dimension: usize,
+    /// The dimension of [`QUERY_MODEL`], if it is another.
+    query_dimension: Option<usize>,
     is_dead: bool,
     /// How often each text was embedded.
     embedded: HashMap<String, usize>,
@@ -80,12 +85,14 @@ async fn embed(
         Value::String(text) => vec![text.clone()],
         texts => serde_json::from_value(texts.clone()).unwrap(),
     };
+    let of_queries = scene.query_dimension.filter(|_| request["model"] == QUERY_MODEL);
+    let dimension = of_queries.unwrap_or(scene.dimension);
     let mut data = Vec::new();
     for (index, text) in texts.into_iter().enumerate() {
         if text.contains("unspeakable") {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": { "message": "no" } })));
         }
-        data.push(json!({ "index": index, "embedding": vector(&text, scene.dimension) }));
+        data.push(json!({ "index": index, "embedding": vector(&text, dimension) }));
         *scene.embedded.entry(text).or_default() += 1;
     }
     (
@@ -268,7 +275,9 @@ async fn another_model_or_dimension_embeds_all_anew_while_searches_go_on() {
     let hub = TestHub::start_with(folder, &config).await;
     assert_eq!(hub.ids("extract table").await, [id.as_str()], "by words alone");
     until(async || !embeddings(&hub).await["problem"].as_str().unwrap().is_empty()).await;
-    assert_eq!(embeddings(&hub).await["embedded"], 0);
+    let told = embeddings(&hub).await;
+    assert_eq!((&told["embedded"], &told["remaining"]), (&json!(0), &json!(1)), "{told}");
+    assert_eq!(told["stage"], "building", "{told}");
     endpoint.set(|scene| scene.is_dead = false);
     all_embedded(&hub, 1).await;
     assert_eq!(endpoint.times_embedded("Extract table\n1"), 2);
@@ -280,6 +289,88 @@ async fn another_model_or_dimension_embeds_all_anew_while_searches_go_on() {
     assert_eq!(told["dimension"], 32, "{told}");
     let found = hub.find("/api/knowledge/search", &[("q", "提取表格"), ("all", "true")]).await.body;
     assert_eq!(found["results"][0]["id"], id);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn how_much_remains_is_told_while_the_model_is_dead() {
+    let endpoint = Endpoint::start().await;
+    let hub = endpoint.hub().await;
+    add(&hub, "Extract table", "1").await;
+    all_embedded(&hub, 1).await;
+    endpoint.set(|scene| scene.is_dead = true);
+    add(&hub, "Shrink picture", "2").await;
+    until(async || embeddings(&hub).await["remaining"] == 1).await;
+    endpoint.set(|scene| scene.is_dead = false);
+    all_embedded(&hub, 2).await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn another_dimension_is_noticed_by_a_search() {
+    let endpoint = Endpoint::start().await;
+    let hub = endpoint.hub().await;
+    let id = add(&hub, "Extract table", "1").await;
+    all_embedded(&hub, 1).await;
+    endpoint.set(|scene| scene.dimension = 32);
+    assert_eq!(hub.ids("extract table").await, [id.as_str()], "by words alone");
+    until(async || embeddings(&hub).await["dimension"] == 32).await;
+    all_embedded(&hub, 1).await;
+    until(async || {
+        let found = hub.find("/api/knowledge/search", &[("q", "提取表格"), ("all", "true")]).await;
+        found.body["by_vectors"] == true && found.body["results"][0]["id"] == id
+    })
+    .await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn queries_of_another_dimension_than_passages_embed_nothing_anew() {
+    let endpoint = Endpoint::start().await;
+    endpoint.set(|scene| scene.query_dimension = Some(32));
+    let folder = tempfile::tempdir().unwrap();
+    let config = endpoint.config(&folder, "words");
+    let embeddings_of_two = llm::embedding::Settings {
+        embedding_query_model: Some(QUERY_MODEL.to_owned()),
+        ..config.embeddings
+    };
+    let config = Config { embeddings: embeddings_of_two, ..config };
+    let hub = TestHub::start_with(folder, &config).await;
+    let id = add(&hub, "Extract table", "1").await;
+    all_embedded(&hub, 1).await;
+    assert_eq!(hub.ids("extract table").await, [id.as_str()], "by words alone");
+    until(async || {
+        let problem = embeddings(&hub).await["problem"].clone();
+        problem.as_str().unwrap().contains("EMBEDDING_QUERY_MODEL")
+    })
+    .await;
+    all_embedded(&hub, 1).await;
+    assert_eq!(embeddings(&hub).await["dimension"], 64);
+    assert_eq!(endpoint.times_embedded("Extract table\n1"), 1);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn another_dimension_and_another_model_in_a_burst_lose_nothing() {
+    let endpoint = Endpoint::start().await;
+    let mut hub = endpoint.hub().await;
+    for number in 0..150 {
+        match number {
+            50 => endpoint.set(|scene| scene.dimension = 32),
+            100 => {
+                let folder = hub.stop().await;
+                let config = endpoint.config(&folder, "others");
+                hub = TestHub::start_with(folder, &config).await;
+            }
+            _ => {}
+        }
+        add(&hub, &format!("Extract table {number}"), "x").await;
+    }
+    all_embedded(&hub, 150).await;
+    let told = embeddings(&hub).await;
+    assert_eq!((&told["space"], &told["dimension"]), (&json!("others"), &json!(32)), "{told}");
+    let found = hub.find("/api/knowledge/search", &[("q", "提取表格"), ("all", "true")]).await.body;
+    assert_eq!(found["by_vectors"], true, "{found}");
     hub.stop().await;
 }
 
