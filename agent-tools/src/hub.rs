@@ -38,6 +38,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a call that only reads may take; whoever waits for an answer has waited long enough by then.
 const READ_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How long one call of slimming may take: the hub works for 45 s and ends the call of its model, which it may give 10 min.
+const SLIM_TIMEOUT: Duration = Duration::from_mins(12);
+
 /// How long an idle connection is kept: less than the 5 s after which the hub closes it, since a call on a
 /// connection that is being closed fails.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -143,7 +146,7 @@ impl Client {
 
     /// Has the hub merge records into older ones that say as much, or tell which would be.
     pub async fn slim(&self, order: &hub::Slim) -> Result<hub::Slimmed, Error> {
-        self.post("api/knowledge/slim", order, None).await
+        self.read(self.post_request("api/knowledge/slim", order, None).timeout(SLIM_TIMEOUT)).await
     }
 
     /// Returns one experience, `None` if there is none of that number.

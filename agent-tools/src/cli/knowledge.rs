@@ -38,6 +38,8 @@ Examples:
   knowhub knowledge slim
   knowhub knowledge slim --scope org:acme --json | jq '.merges[]'
   knowhub knowledge slim --apply
+  knowhub knowledge slim --limit 200
+  knowhub knowledge slim --limit 200 --after 1834
 
 Whatever is merged can be taken back: POST /api/knowledge/ID/undo_merge.";
 
@@ -51,6 +53,12 @@ pub(super) struct Slim {
     /// Only records that hold for this scope; may be given several times
     #[arg(long = "scope", value_name = "KIND:NAME")]
     scopes: Vec<String>,
+    /// How often the hub may ask its language model in all [default: once for each record]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Go on where an earlier pass ended, which tells the number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    after: i64,
 }
 
 impl Knowledge {
@@ -71,13 +79,24 @@ impl Knowledge {
 
 impl Slim {
     async fn run(self, context: &Context) -> Result<Outcome, Failure> {
-        let mut order =
-            hub::Slim { dry_run: !self.apply, scopes: self.scopes, ..hub::Slim::default() };
+        let mut order = hub::Slim {
+            dry_run: !self.apply,
+            scopes: self.scopes,
+            after: self.after,
+            ..hub::Slim::default()
+        };
         let mut all = hub::Slimmed { dry_run: order.dry_run, ..hub::Slimmed::default() };
         loop {
+            let left = self.limit.map_or(hub::MAX_SLIM_CALLS, |limit| limit - all.asked.min(limit));
+            if left == 0 {
+                all.next = Some(order.after);
+                break;
+            }
+            order.limit = left.min(hub::MAX_SLIM_CALLS);
             let part = context.hub.slim(&order).await?;
             all.judged = part.judged;
             all.examined += part.examined;
+            all.asked += part.asked;
             all.failed += part.failed;
             all.merges.extend(part.merges);
             match part.next {
@@ -100,6 +119,9 @@ fn slimmed(all: &hub::Slimmed) -> String {
     if all.failed > 0 {
         let _ = write!(text, ", {} not judged: the language model failed", all.failed);
     }
+    if let Some(next) = all.next {
+        let _ = write!(text, "; more are left: go on with --after {next}");
+    }
     for merge in &all.merges {
         let (record, kind, target) = (&merge.record, merge.kind.as_str(), &merge.target);
         let _ = write!(text, "\n{record}: {kind} of {target} ({})", printable(&merge.reason));
@@ -111,7 +133,9 @@ fn slimmed(all: &hub::Slimmed) -> String {
 fn state_text(state: &hub::Processing) -> String {
     let mut words = Vec::new();
     if let Some(target) = &state.merged_into {
-        let reason = state.merges.first().map_or("", |merge| merge.reason.as_str());
+        let mut standing = state.merges.iter().filter(|merge| merge.undone_at.is_none());
+        let merge = standing.find(|merge| merge.target == *target);
+        let reason = merge.map_or("", |merge| merge.reason.as_str());
         words.push(format!("merged into {target} ({reason})"));
     }
     if state.stage != "done" {
@@ -156,4 +180,33 @@ fn text(record: &hub::Knowledge, state: Option<&hub::Processing>) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_merge_is_told_with_its_own_reason() {
+        let merge = |target: &str, reason: &str, undone: Option<&str>| {
+            json!({
+                "kind": "subset", "target": target, "reason": reason, "by": "hub",
+                "at": "2026-03-20T10:00:00Z", "counted_helpful": false, "undone_at": undone,
+            })
+        };
+        let (one, other) = ("knowledge-20260305-a1b2", "knowledge-20260305-a1b3");
+        let state: hub::Processing = serde_json::from_value(json!({
+            "id": "knowledge-20260306-a1b4", "status": "rejected", "stage": "done", "attempts": 0,
+            "judged": false, "merged_into": one,
+            "merges": [
+                merge(other, "another", None),
+                merge(one, "taken back", Some("2026-03-21T10:00:00Z")),
+                merge(one, "served", None),
+            ],
+        }))
+        .unwrap();
+        assert_eq!(state_text(&state), format!("merged into {one} (served)"));
+    }
 }

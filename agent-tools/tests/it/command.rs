@@ -437,3 +437,28 @@ async fn output_that_cannot_be_written_is_told() {
         "#]],
     );
 }
+
+#[tokio::test]
+async fn slimming_asks_the_model_no_more_than_it_may() {
+    let hub = Hub::start(|_| {
+        let part = serde_json::json!({
+            "dry_run": true, "judged": true, "examined": 60, "asked": 50, "failed": 0,
+            "merges": [], "next": 61,
+        });
+        (200, part.to_string())
+    })
+    .await;
+    let args = ["knowledge", "slim", "--limit", "70", "--after", "7"];
+    let output = knowhub(&hub.api, &dead_url().await, &args).await;
+    // The second part goes nowhere, so that it is the last.
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(told, "120 records looked at, 0 would be merged\n");
+    let orders: Vec<_> = hub.asked().into_iter().map(|asked| asked.body).collect();
+    let orders: Vec<_> = orders.iter().map(|order| (&order["limit"], &order["after"])).collect();
+    assert_eq!(orders, [(&50.into(), &7.into()), (&20.into(), &61.into())]);
+
+    let args = ["knowledge", "slim", "--limit", "50"];
+    let output = knowhub(&hub.api, &dead_url().await, &args).await;
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("go on with --after 61"), "{told}");
+}

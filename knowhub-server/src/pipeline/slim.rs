@@ -36,14 +36,14 @@ impl Pipeline {
         let store = &self.0.store;
         let mut slimmed = Slimmed { dry_run: order.dry_run, ..Slimmed::default() };
         slimmed.judged = self.0.model.is_some();
-        let (mut after, mut asked) = (order.after, 0);
+        let mut after = order.after;
         loop {
             let rows = store.list_approved_after(after, order.scopes.clone(), READ_AT_ONCE).await?;
             if rows.is_empty() {
                 return Ok(slimmed);
             }
             for row in rows {
-                if asked >= order.limit
+                if slimmed.asked >= order.limit
                     || slimmed.examined >= MAX_EXAMINED
                     || started.elapsed() > PATIENCE
                 {
@@ -57,7 +57,7 @@ impl Pipeline {
                         let (kind, reason) = (MergeKind::Duplicate, "the same text".to_owned());
                         Some((twin, Merging { kind, reason, actor }))
                     }
-                    None => self.judge(&row.record, &actor, &mut asked, &mut slimmed).await?,
+                    None => self.judge(&row.record, &actor, &mut slimmed).await?,
                 };
                 let Some((target, merging)) = found else { continue };
                 let mut told = SlimMerge {
@@ -84,7 +84,6 @@ impl Pipeline {
         &self,
         record: &Knowledge,
         actor: &str,
-        asked: &mut u32,
         slimmed: &mut Slimmed,
     ) -> Result<Option<(Knowledge, Merging)>, search::Error> {
         let Some(model) = self.0.model.as_ref().filter(|_| !is_flagged(record)) else {
@@ -101,7 +100,7 @@ impl Pipeline {
         if near.is_empty() {
             return Ok(None);
         }
-        *asked += 1;
+        slimmed.asked += 1;
         Ok(match relating::compare(self, model, record, near, actor).await {
             Found::Step(Step::Merged(target, merging), _) => Some((*target, merging)),
             Found::Nothing(_) => {

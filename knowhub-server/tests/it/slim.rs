@@ -55,7 +55,8 @@ async fn what_the_model_calls_the_same_is_told_and_then_merged() {
         let slimmed = slim(&hub, json!({ "dry_run": dry_run })).await;
         told["applied"] = json!(!dry_run);
         let expected = json!({
-            "dry_run": dry_run, "judged": true, "examined": 4, "failed": 1, "merges": [told],
+            "dry_run": dry_run, "judged": true, "examined": 4, "asked": 2, "failed": 1,
+            "merges": [told],
         });
         assert_eq!(slimmed, expected);
         let expected = if dry_run { "approved" } else { "rejected" };

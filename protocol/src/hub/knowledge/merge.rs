@@ -170,6 +170,9 @@ pub struct Slimmed {
     pub judged: bool,
     /// How many records were looked at.
     pub examined: u64,
+    /// How often the model was asked.
+    #[serde(default)]
+    pub asked: u32,
     /// About how many of them the model gave nothing that could be used.
     pub failed: u64,
     /// What was merged, or would be.
