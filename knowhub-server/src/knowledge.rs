@@ -20,7 +20,7 @@ use protocol::{
 
 pub(crate) use evolution::{NotEvolved, prompt, usable};
 pub(crate) use flags::{flags, is_flagged};
-pub(crate) use merge::{Merging, let_in, merge, submitter, unmerge};
+pub(crate) use merge::{Merging, author, covers, let_in, merge, says_the_same, submitter, unmerge};
 pub(crate) use patch::patch;
 pub(crate) use refusal::{Refusal, item_result};
 pub(crate) use relations::{forget, is_mutual, part, relate};

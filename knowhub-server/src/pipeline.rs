@@ -144,12 +144,15 @@ impl Pipeline {
         if rows.is_empty() {
             return Ok(false);
         }
-        for claim in
-            store.claim(rows, owner.clone(), now, now.after(lease(self.0.patience))).await?
-        {
-            self.step(claim).await?;
+        let until = now.after(lease(self.0.patience));
+        let mut halted = Ok(true);
+        for claim in store.claim(rows, owner.clone(), now, until).await? {
+            // The others are not held up by it; it is done anew when its lease ends.
+            if let Err(err) = self.step(claim).await {
+                halted = Err(err);
+            }
         }
-        Ok(true)
+        halted
     }
 
     async fn step(&self, claim: Claim) -> Result<(), store::Error> {
@@ -157,7 +160,8 @@ impl Pipeline {
         let stage = if is_first { "dedup" } else { "link" };
         let fallback = if is_first { Step::Distinct(Vec::new()) } else { Step::Linked(Vec::new()) };
         let Some(model) = &self.0.model else {
-            return self.settle(claim, stage, fallback, StepNote::default()).await;
+            let outcome = outcome(&fallback);
+            return self.settle(claim, stage, outcome, fallback, StepNote::default()).await;
         };
         if self.is_overdue(&claim) {
             let error = "the language model gave nothing for too long".to_owned();
@@ -173,25 +177,28 @@ impl Pipeline {
         match found {
             Ok(Found::Step(step, error)) => {
                 let note = StepNote { error, judged: true, ..StepNote::default() };
-                self.settle(claim, stage, step, note).await
+                self.settle(claim, stage, outcome(&step), step, note).await
             }
             Ok(Found::Unasked(step, why)) => {
                 let note = StepNote { error: why.to_owned(), ..StepNote::default() };
-                self.settle(claim, stage, step, note).await
+                self.settle(claim, stage, outcome(&step), step, note).await
             }
             Ok(Found::Nothing(nothing)) => {
                 let Some(pause) = pause(claim.attempts, nothing.retry_after, rand::random()) else {
                     return self.degrade(claim, stage, fallback, nothing).await;
                 };
                 let Nothing { error, reply, .. } = nothing;
-                self.put_off(claim, stage, StepNote { error, reply, judged: false }, pause).await
+                let note = StepNote { error, reply, judged: false };
+                let attempts = claim.attempts + 1;
+                self.put_off(claim, stage, attempts, note, pause).await
             }
             Err(search::Error::Store(err)) => Err(err),
             // No fault of the record: it waits until searches are possible again.
             Err(err) => {
                 let error = format!("no search was possible: {err}");
                 let note = StepNote { error, ..StepNote::default() };
-                self.put_off(claim, stage, note, PAUSES[0]).await
+                let attempts = claim.attempts;
+                self.put_off(claim, stage, attempts, note, PAUSES[0]).await
             }
         }
     }
@@ -200,12 +207,13 @@ impl Pipeline {
         &self,
         claim: Claim,
         stage: &'static str,
+        attempts: u32,
         note: StepNote,
         pause: Duration,
     ) -> Result<(), store::Error> {
         self.0.metrics.stepped(stage, "put_off");
         let now = Timestamp::now();
-        self.0.store.put_off(claim, note, now.after(pause), now).await
+        self.0.store.put_off(claim, attempts, note, now.after(pause), now).await
     }
 
     /// Lets a record go on without the model's word, and says so.
@@ -217,24 +225,18 @@ impl Pipeline {
         Nothing { error, reply, .. }: Nothing,
     ) -> Result<(), store::Error> {
         tracing::warn!(knowledge.id = %claim.row.record.id, stage, "a record goes on unjudged");
-        self.0.metrics.stepped(stage, "degraded");
-        self.settle(claim, stage, step, StepNote { error, reply, judged: false }).await
+        let note = StepNote { error, reply, judged: false };
+        self.settle(claim, stage, "degraded", step, note).await
     }
 
     async fn settle(
         &self,
         claim: Claim,
         stage: &'static str,
+        outcome: &'static str,
         step: Step,
         note: StepNote,
     ) -> Result<(), store::Error> {
-        let outcome = match &step {
-            Step::Merged(..) => "merged",
-            Step::Distinct(related) if related.is_empty() => "passed",
-            Step::Distinct(_) => "related",
-            Step::Linked(tools) if tools.is_empty() => "passed",
-            Step::Linked(_) => "linked",
-        };
         let author = Author { name: self.actor(), now: Timestamp::now() };
         let id = claim.row.record.id.clone();
         let is_settled = self.0.store.settle(claim, step, note, author).await?;
@@ -272,6 +274,17 @@ impl Pipeline {
             }
         }
         replied.map(|reply| reply.content).map_err(Nothing::unanswered)
+    }
+}
+
+/// Returns what a step is counted as.
+fn outcome(step: &Step) -> &'static str {
+    match step {
+        Step::Merged(..) => "merged",
+        Step::Distinct(related) if related.is_empty() => "passed",
+        Step::Distinct(_) => "related",
+        Step::Linked(tools) if tools.is_empty() => "passed",
+        Step::Linked(_) => "linked",
     }
 }
 

@@ -42,6 +42,23 @@ pub(crate) fn submitter(source: &Origin) -> String {
     }
 }
 
+/// Returns whom a record is shown to come from.
+pub(crate) fn author(source: &Origin) -> &str {
+    let Origin { on_behalf_of: contact, authenticated_as: principal, .. } = source;
+    let names = [contact, principal, &source.submitted_by];
+    names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
+}
+
+/// Tells whether a record holds for everybody for whom another does.
+pub(crate) fn covers(target: &Knowledge, record: &Knowledge) -> bool {
+    record.scopes.iter().all(|scope| target.scopes.contains(scope))
+}
+
+/// Tells whether two say the same to the letter.
+pub(crate) fn says_the_same(one: &Knowledge, other: &Knowledge) -> bool {
+    (&one.task, &one.content) == (&other.task, &other.content)
+}
+
 /// Turns `record` down, relates both, and counts it as a helpful case of `target` if it `counts`.
 ///
 /// Where either has no room for one more relation, neither tells of it; the merge itself is kept anyway.
@@ -63,9 +80,7 @@ pub(crate) fn merge(
     }
 }
 
-/// Lets a record back in that was merged, and ends what the merge said of both.
-///
-/// What a person decided about the record meanwhile stands.
+/// Ends what a merge said of both; the record itself is [let in](let_in) besides.
 pub(crate) fn unmerge(
     record: &mut Knowledge,
     target: &mut Knowledge,
@@ -77,10 +92,9 @@ pub(crate) fn unmerge(
     if counted {
         take_back_helpful(&mut target.eval, |case| is_of(case, &record.id));
     }
-    let_in(record);
 }
 
-/// Makes a rejected record approved.
+/// Makes a rejected record approved; what a person decided about it meanwhile stands.
 pub(crate) fn let_in(record: &mut Knowledge) {
     if record.status == KnowledgeStatus::Rejected {
         record.status = KnowledgeStatus::Approved;
@@ -119,6 +133,7 @@ mod tests {
             assert_eq!((a.relationships.len(), b.relationships.len()), (1, 1));
             assert_eq!(b.eval.helpful, 1 + u64::from(counts));
             unmerge(&mut a, &mut b, kind, counts);
+            let_in(&mut a);
             assert_eq!((a, b), before);
         }
     }

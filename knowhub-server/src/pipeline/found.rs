@@ -7,6 +7,9 @@ use crate::{model::NoReply, secrets, store::Step};
 /// How much of an unusable reply is kept, in bytes.
 const MAX_REPLY_BYTES: usize = 64 * 1024;
 
+/// Why nobody is asked about a record that gives orders.
+pub(super) const FLAGGED: &str = "it reads like instructions, so no model was asked about it";
+
 /// What a stage found out.
 pub(super) enum Found {
     /// The step, and what was passed over.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Pipeline,
-    found::{Found, Nothing},
+    found::{FLAGGED, Found, Nothing},
     sought_text,
 };
 use crate::{
@@ -39,7 +39,10 @@ pub(super) async fn link(
     model: &Model,
     record: &Knowledge,
 ) -> Result<Found, search::Error> {
-    let tools = if is_flagged(record) { Vec::new() } else { tools(pipeline, record).await? };
+    if is_flagged(record) {
+        return Ok(Found::Unasked(Step::Linked(Vec::new()), FLAGGED));
+    }
+    let tools = tools(pipeline, record).await?;
     if tools.is_empty() {
         return Ok(Found::Step(Step::Linked(Vec::new()), String::new()));
     }

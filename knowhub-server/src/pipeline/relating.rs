@@ -13,11 +13,11 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::{
     Pipeline,
-    found::{Found, Nothing},
+    found::{FLAGGED, Found, Nothing},
     neighbors::neighbors,
 };
 use crate::{
-    knowledge::{Merging, is_flagged},
+    knowledge::{Merging, author, covers, is_flagged},
     model::Model,
     search, secrets,
     store::Step,
@@ -61,8 +61,7 @@ pub(super) async fn relate(
     record: &Knowledge,
 ) -> Result<Found, search::Error> {
     if is_flagged(record) {
-        let error = "it reads like instructions, so no model was asked about it";
-        return Ok(Found::Unasked(Step::Distinct(Vec::new()), error));
+        return Ok(Found::Unasked(Step::Distinct(Vec::new()), FLAGGED));
     }
     let mut near = neighbors(&pipeline.0.search, record).await?;
     near.retain(|other| !is_flagged(other));
@@ -102,10 +101,9 @@ fn prompt(record: &Knowledge, near: &[Knowledge], now: Timestamp) -> Vec<Message
         "content": excerpt(&record.content, NEW_CHARS),
     } });
     let stored = near.iter().map(|other| {
-        let author = &other.source.authenticated_as;
         json!({
             "id": other.id,
-            "author": if other.source.on_behalf_of.is_empty() { author } else { &other.source.on_behalf_of },
+            "author": author(&other.source),
             "age_days": now.since(other.created_at).as_secs() / SECONDS_PER_DAY,
             "found_helpful": other.eval.helpful,
             "found_harmful": other.eval.harmful,
@@ -198,7 +196,7 @@ fn decide(
 fn why_not(record: &Knowledge, other: &Knowledge) -> Option<&'static str> {
     if record.content.chars().nth(NEW_CHARS).is_some() {
         Some("not merged: it is longer than what the model was shown")
-    } else if !record.scopes.iter().all(|scope| other.scopes.contains(scope)) {
+    } else if !covers(other, record) {
         Some("not merged: it holds for other scopes")
     } else if !numbers(record).is_subset(&numbers(other)) {
         Some("not merged: it names a number that the other does not")

@@ -7,7 +7,7 @@ use service::logging::chain;
 
 use super::Pipeline;
 use crate::{
-    knowledge::{Suspect, is_searchable},
+    knowledge::{Suspect, covers, is_searchable},
     search::{KnowledgeQuery, Means},
     store,
     text::{content_tokens, tokens},
@@ -49,7 +49,7 @@ impl Pipeline {
                 }
             }
         }
-        stored.retain(|other| record.scopes.iter().all(|scope| other.scopes.contains(scope)));
+        stored.retain(|other| covers(other, record));
         let mut taken: Vec<Knowledge> =
             suspect.taken_from(&stored).into_iter().take(MAX_TARGETS).cloned().collect();
         let cited = suspect.cited();

@@ -197,6 +197,12 @@ async fn after_the_last_attempt_a_record_goes_on_unjudged() {
     assert_eq!((&state["status"], &state["judged"]), (&json!("approved"), &json!(false)));
     assert!(state["reply"].as_str().unwrap().contains("no idea"), "{state}");
     assert!(hub.ids("camelot 表格").await.contains(&id));
+    let samples = samples(&hub).await;
+    let steps = |outcome| {
+        let name = format!("knowhub_pipeline_steps_total{{stage=\"dedup\",outcome=\"{outcome}\"}}");
+        samples.get(&name).map(String::as_str)
+    };
+    assert_eq!((steps("degraded"), steps("passed").unwrap_or("0")), (Some("1"), "0"));
     hub.stop().await;
 }
 

@@ -12,7 +12,10 @@ use super::{
     text::list_twins,
 };
 use crate::{
-    knowledge::{self, Author, Merging, Refusal, TextHash, is_searchable, submitter, text_hash},
+    knowledge::{
+        self, Author, Merging, Refusal, TextHash, covers, is_searchable, says_the_same, submitter,
+        text_hash,
+    },
     store::{Change, Error, Expected, IdempotentRequest, Store, Written, idempotency, merges},
 };
 
@@ -128,10 +131,12 @@ impl Store {
 }
 
 /// Finds a record that still says what was seen of it, and that searches find.
-fn find_as_seen(db: &Connection, seen: &Knowledge) -> Result<Option<KnowledgeRow>, Error> {
+pub(super) fn find_as_seen(
+    db: &Connection,
+    seen: &Knowledge,
+) -> Result<Option<KnowledgeRow>, Error> {
     let Ok(row) = refusable(find_row(db, seen.id.as_str()))? else { return Ok(None) };
-    let is_same = (&row.record.task, &row.record.content) == (&seen.task, &seen.content);
-    Ok((is_same && is_searchable(&row.record)).then_some(row))
+    Ok((says_the_same(&row.record, seen) && is_searchable(&row.record)).then_some(row))
 }
 
 /// Turns a record that is about to be stored down if others say all of it; returns the first of them.
@@ -179,11 +184,6 @@ fn merge_into_twin(
     let author = Author { name: merging.actor.clone(), now: record.created_at };
     merge_into(db, changes, record, twin, &merging, &author)?;
     Ok(Some(id))
-}
-
-/// Tells whether a record holds for everybody for whom another does.
-pub(in crate::store) fn covers(target: &Knowledge, record: &Knowledge) -> bool {
-    record.scopes.iter().all(|scope| target.scopes.contains(scope))
 }
 
 /// Merges a record into another: writes the other and the note of the merge, and leaves `record` as it is to be written.

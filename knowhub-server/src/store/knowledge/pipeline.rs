@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::{
     KnowledgeRow,
     change::{advance, find_row, refusable, write},
-    merge::merge_into,
+    merge::{find_as_seen, merge_into},
 };
 use crate::{
-    knowledge::{self, Author, Merging, is_searchable},
+    knowledge::{self, Author, Merging, is_searchable, says_the_same},
     store::{Change, Error, Store, columns::unreadable, merges, tools},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Claim {
     pub(crate) row: KnowledgeRow,
     /// How often the model was asked in vain in this stage.
     pub(crate) attempts: u32,
-    /// Since when it waits.
+    /// Since when it waits: since its report, however late it is claimed.
     pub(crate) queued_at: Timestamp,
     owner: String,
 }
@@ -123,17 +123,18 @@ impl Store {
         .await
     }
 
-    /// Gives a claim back, to be taken up again not before a time.
+    /// Gives a claim back, to be taken up again not before a time, with so many attempts in vain by now.
     pub(crate) async fn put_off(
         &self,
         claim: Claim,
+        attempts: u32,
         note: StepNote,
         not_before: Timestamp,
         now: Timestamp,
     ) -> Result<(), Error> {
         self.write(move |db, _| {
             db.prepare_cached(
-                "UPDATE pipeline SET attempts = attempts + 1, not_before = ?3, lease_owner = '',
+                "UPDATE pipeline SET attempts = ?7, not_before = ?3, lease_owner = '',
                      lease_until = 0, last_error = ?4, last_reply = ?5, updated_at = ?6
                  WHERE row = ?1 AND lease_owner = ?2",
             )?
@@ -144,6 +145,7 @@ impl Store {
                 &note.error,
                 &note.reply,
                 now.as_millis(),
+                attempts,
             ))?;
             Ok(())
         })
@@ -229,7 +231,7 @@ fn claim(
         .prepare_cached(
             "INSERT INTO pipeline (row, attempts, not_before, lease_owner, lease_until, last_error,
                  last_reply, judged, queued_at, updated_at)
-             VALUES (?1, 0, ?2, ?3, ?4, '', '', 1, ?5, ?5)
+             SELECT row, 0, ?2, ?3, ?4, '', '', 1, created_at, ?5 FROM knowledge WHERE row = ?1
              ON CONFLICT (row) DO UPDATE SET not_before = excluded.not_before,
                  lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
                  updated_at = excluded.updated_at
@@ -267,10 +269,6 @@ fn find_claimed(db: &Connection, claim: &Claim) -> Result<Option<KnowledgeRow>, 
     Ok(None)
 }
 
-fn says_the_same(one: &Knowledge, other: &Knowledge) -> bool {
-    (&one.task, &one.content) == (&other.task, &other.content)
-}
-
 fn settle(
     db: &Connection,
     changes: &mut Vec<Change>,
@@ -281,11 +279,7 @@ fn settle(
     let mut record = before.record.clone();
     match step {
         Step::Merged(seen, merging) => {
-            let target = refusable(find_row(db, seen.id.as_str()))?;
-            let Ok(target) = target else { return Ok(None) };
-            if !is_searchable(&target.record) || !says_the_same(&target.record, seen) {
-                return Ok(None);
-            }
+            let Some(target) = find_as_seen(db, seen)? else { return Ok(None) };
             if merges::were_merged(db, &record.id, &seen.id)? {
                 record.status = KnowledgeStatus::DedupPassed;
             } else {
@@ -391,5 +385,73 @@ fn stage(status: KnowledgeStatus) -> &'static str {
         KnowledgeStatus::Pending | KnowledgeStatus::Processing => "dedup",
         KnowledgeStatus::DedupPassed | KnowledgeStatus::Analyzing => "link",
         KnowledgeStatus::Approved | KnowledgeStatus::Rejected | KnowledgeStatus::Checked => DONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use protocol::hub::NewKnowledge;
+
+    use super::*;
+    use crate::{access::Stamp, knowledge::new_record, metrics::CommitMetrics};
+
+    const LEASE: Duration = Duration::from_mins(5);
+
+    async fn claim_all(store: &Store, owner: &str, now: Timestamp) -> Vec<Claim> {
+        let rows = store.list_waiting(now, 10).await.unwrap();
+        store.claim(rows, owner.to_owned(), now, now.after(LEASE)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_ended_lease_is_taken_over_and_the_record_settled_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
+        let reported = Timestamp::from_millis(0);
+        let id = KnowledgeId::new(reported, 1);
+        let pending = KnowledgeStatus::Pending;
+        let record = new_record(NewKnowledge::default(), Stamp::default(), id, pending, reported);
+        store.insert_knowledge(record, Vec::new(), || unreachable!("free"), None).await.unwrap();
+
+        let late = reported.after(Duration::from_hours(1));
+        let first = claim_all(&store, "first", late).await.pop().unwrap();
+        assert_eq!(first.queued_at, reported, "it waits since its report");
+        assert!(claim_all(&store, "second", late).await.is_empty(), "the lease holds");
+        let ended = late.after(LEASE);
+        let second = claim_all(&store, "second", ended).await.pop().unwrap();
+
+        let author = Author { name: "hub".into(), now: ended };
+        let settle = |claim: Claim| {
+            let (step, note) = (Step::Distinct(Vec::new()), StepNote::default());
+            store.settle(claim, step, note, author.clone())
+        };
+        assert!(!settle(first.clone()).await.unwrap(), "it is not the first one's any more");
+        assert!(settle(second.clone()).await.unwrap());
+        assert!(!settle(second).await.unwrap(), "once is enough");
+        assert!(!settle(first).await.unwrap());
+        store.close().await;
+    }
+
+    #[tokio::test]
+    async fn only_attempts_in_vain_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.db");
+        let store = Store::open(&path, CommitMetrics::default(), |_| {}).unwrap();
+        let now = Timestamp::from_millis(0);
+        let id = KnowledgeId::new(now, 1);
+        let pending = KnowledgeStatus::Pending;
+        let record = new_record(NewKnowledge::default(), Stamp::default(), id, pending, now);
+        store.insert_knowledge(record, Vec::new(), || unreachable!("free"), None).await.unwrap();
+        for (in_vain, counted) in [(1, 1), (0, 1), (1, 2)] {
+            let claim = claim_all(&store, "me", now).await.pop().unwrap();
+            let attempts = claim.attempts + in_vain;
+            store.put_off(claim, attempts, StepNote::default(), now, now).await.unwrap();
+            let id = KnowledgeId::new(now, 1);
+            let state = store.find_processing(id).await.unwrap().unwrap();
+            assert_eq!(state.attempts, counted);
+        }
+        store.close().await;
     }
 }
