@@ -1,13 +1,14 @@
 //! Recognizing what the hub gave out and an agent sends back as new: sentence by sentence, in the very words.
 //!
-//! A text is served when each of its sentences stands in a stored record, or cites one; a sentence of its own makes it new.
+//! A text is served when each of its sentences stands in a stored record, or cites some that say most of it; a sentence of
+//! its own makes it new.
 
 use std::collections::BTreeSet;
 
 use protocol::{KnowledgeId, SourceId, hub::Knowledge};
 
 use super::text_hash::normalized;
-use crate::text::is_cjk;
+use crate::text::{content_tokens, is_cjk};
 
 /// The least that a served text says, in characters; a shorter one may be said twice by chance.
 const MIN_CHARS: usize = 40;
@@ -20,6 +21,12 @@ const MIN_CUT_CHARS: usize = 20;
 
 /// How far a bracket may be from its other half to hold a citation, in bytes.
 const MAX_CITATION_BYTES: usize = 400;
+
+/// Words that turn a sentence around, as [`pieces`] has them.
+const NEGATIONS: [&str; 22] = [
+    "no", "not", "never", "nor", "none", "without", "cannot", "don", "doesn", "didn", "isn",
+    "aren", "wasn", "won", "不", "没", "未", "别", "勿", "无", "非", "莫",
+];
 
 /// What answers and prompts put around records; says nothing by itself.
 const FRAMES: [&str; 6] = [
@@ -80,13 +87,15 @@ impl Suspect {
     /// `stored` are records that may have it, those that it cites among them.
     pub(crate) fn taken_from<'a>(&self, stored: &'a [Knowledge]) -> Vec<&'a Knowledge> {
         let said: Vec<BTreeSet<String>> = stored.iter().map(says).collect();
+        let known: Vec<BTreeSet<String>> = stored.iter().map(told).collect();
         let mut given = vec![0_usize; stored.len()];
         for sentence in &self.sentences {
             let verbatim = said.iter().position(|said| sentence.stands_in(said));
             let cited = || {
-                stored.iter().position(|record| {
-                    sentence.cites.iter().any(|id| *id == SourceId::Knowledge(record.id.clone()))
-                })
+                let is_cited = |place: &usize| sentence.cites_record(&stored[*place].id);
+                let cited: Vec<usize> = (0..stored.len()).filter(is_cited).collect();
+                let first = cited.first().copied();
+                first.filter(|_| sentence.adds_nothing_to(cited.iter().map(|place| &known[*place])))
             };
             match verbatim.or_else(cited) {
                 Some(place) => given[place] += sentence.text.len().max(1),
@@ -107,6 +116,44 @@ impl Sentence {
         let next = said.range(self.text.clone()..).next();
         next.is_some_and(|sentence| sentence.starts_with(&self.text))
     }
+}
+
+impl Sentence {
+    fn cites_record(&self, id: &KnowledgeId) -> bool {
+        self.cites.iter().any(|cited| matches!(cited, SourceId::Knowledge(cited) if cited == id))
+    }
+
+    /// Tells whether records say most of it, and each of its numbers and negations.
+    fn adds_nothing_to<'a>(
+        &self,
+        told: impl Iterator<Item = &'a BTreeSet<String>> + Clone,
+    ) -> bool {
+        let pieces = pieces(&self.text);
+        let is_told = |piece: &&String| told.clone().any(|told| told.contains(*piece));
+        let is_firm = |piece: &String| {
+            NEGATIONS.contains(&piece.as_str()) || piece.chars().any(char::is_numeric)
+        };
+        let count = pieces.iter().filter(is_told).count();
+        2 * count > pieces.len() && !pieces.iter().any(|piece| is_firm(piece) && !is_told(&piece))
+    }
+}
+
+/// Returns what a record says, in [`pieces`].
+fn told(record: &Knowledge) -> BTreeSet<String> {
+    pieces(&format!("{}\n{}", record.task, record.content))
+}
+
+/// Returns the words of a text that mean something, stemmed, and its Chinese, Japanese and Korean characters.
+fn pieces(text: &str) -> BTreeSet<String> {
+    let mut pieces = BTreeSet::new();
+    for token in content_tokens(text) {
+        if token.chars().all(is_cjk) {
+            pieces.extend(token.chars().map(String::from));
+        } else {
+            pieces.insert(token);
+        }
+    }
+    pieces
 }
 
 fn says(record: &Knowledge) -> BTreeSet<String> {
@@ -172,7 +219,7 @@ fn citation(text: &str) -> Option<(Vec<SourceId>, &str)> {
         _ => return None,
     };
     let inner = &text[open.len_utf8()..];
-    let end = inner.find(close).filter(|end| *end <= MAX_CITATION_BYTES)?;
+    let end = inner[..inner.floor_char_boundary(MAX_CITATION_BYTES)].find(close)?;
     let ids = inner[..end].split([',', '，', '、', ';', ' ']).filter(|id| !id.is_empty());
     let ids: Vec<SourceId> = ids.map(str::parse).collect::<Result<_, _>>().ok()?;
     (!ids.is_empty()).then(|| (ids, &inner[end + close.len_utf8()..]))
@@ -231,8 +278,15 @@ mod tests {
         let english = "Build in one  stage and copy only the binary into the next.";
         check(&format!("{english} [{}]\n{}", b.id, a.content), &[0, 1]);
         check(
-            &format!("表格要看有没有框线，再决定怎么做。[{}]镜像分两步构建 [{}]。", a.id, b.id),
+            &format!(
+                "表格要看有没有框线，再决定怎么做。[{}] Copy the binary out of one stage [{}].",
+                a.id, b.id
+            ),
             &[0, 1],
+        );
+        check(
+            &format!("扫描件 OCR 之后再核对每页的列数，binary 要 strip [{}, {}]。", a.id, b.id),
+            &[0],
         );
         check("Build in one stage and copy only the bin…", &[1]);
         let head = "以下是检索到的最相关记录的原文（未经模型整合）：";
@@ -248,8 +302,28 @@ mod tests {
         check("Build in one stage and copy only the binary into the next, never strip it.", &[]);
         check("It is wrong to build in one stage and copy only the binary into the next.", &[]);
         check("有框线的表格用 pdfplumber 的 stream 策略。", &[]);
+        for own in [
+            "pdfplumber 会漏掉旋转页面的第三列",
+            "pdfplumber drops the third column of rotated pages",
+            "有框线的表格不用 pdfplumber 的 lattice 策略",
+            "有框线的表格用 pdfplumber 0.11 的 lattice 策略",
+        ] {
+            check(&format!("{own} [{}]。", a.id), &[]);
+        }
+        check(&format!("Never copy only the binary into the next stage [{}].", b.id), &[]);
         check("再核对列数", &[]);
         check(&b.task, &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn brackets_that_nothing_closes_cost_little() {
+        let text = "（".repeat(100_000);
+        // What is looked at once for each of them would be gigabytes in all.
+        assert_eq!(sentences(&text).len(), 1);
+        let id = &stored()[0].id;
+        let ids = vec![id.to_string(); 100].join(", ");
+        assert!(citation(&format!("[{ids}]")).is_none());
+        assert!(citation(&format!("[{id}]")).is_some());
     }
 }
