@@ -6,11 +6,17 @@
 use std::{collections::HashSet, time::Duration};
 
 use llm::{Message, json, thought};
-use protocol::{Timestamp, hub::KnowledgeHit};
+use protocol::{
+    Timestamp,
+    hub::{Knowledge, KnowledgeHit},
+};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::{knowledge::is_flagged, model::Model};
+use crate::{
+    knowledge::{author, is_flagged},
+    model::Model,
+};
 
 /// How many candidates the model sees at most; the others stay behind them.
 const MAX_CANDIDATES: usize = 30;
@@ -41,56 +47,56 @@ impl Reranker {
 
     /// Has the model order the hits; returns whether it did. If not, they stay in their order.
     pub(super) async fn rerank(&self, question: &str, hits: &mut Vec<KnowledgeHit>) -> bool {
-        let count = hits.len().min(MAX_CANDIDATES);
-        if count < 2 {
+        let shown = shown(hits);
+        if shown.len() < 2 {
             return false;
         }
-        let messages = prompt(question, &hits[..count], Timestamp::now());
+        let candidates: Vec<&Knowledge> = shown.iter().map(|at| &hits[*at].knowledge).collect();
+        let messages = prompt(question, &candidates, Timestamp::now());
         let deadline = Instant::now() + self.patience;
         let replied = self.model.complete("rerank", messages, deadline).await;
         let Ok(reply) = replied else { return false };
-        let ids: Vec<&str> = hits[..count].iter().map(|hit| hit.knowledge.id.as_str()).collect();
-        let Some(mut order) = order(&reply.content, &ids) else {
+        let ids: Vec<&str> = candidates.iter().map(|record| record.id.as_str()).collect();
+        let Some(order) = order(&reply.content, &ids) else {
             tracing::warn!(purpose = "rerank", "the language model's answer names no candidate");
             return false;
         };
-        hold_back(&mut order, |at| is_flagged(&hits[at].knowledge));
+        // Those that were shown change places among themselves; all others stay where they are.
+        let mut places: Vec<usize> = (0..hits.len()).collect();
+        for (place, at) in shown.iter().zip(order) {
+            places[*place] = shown[at];
+        }
         let mut found: Vec<Option<KnowledgeHit>> = hits.drain(..).map(Some).collect();
-        hits.extend(order.into_iter().filter_map(|at| found[at].take()));
-        hits.extend(found.into_iter().flatten());
+        hits.extend(places.into_iter().filter_map(|at| found[at].take()));
         true
     }
 }
 
-fn prompt(question: &str, hits: &[KnowledgeHit], now: Timestamp) -> Vec<Message> {
-    let candidate = |hit: &KnowledgeHit| {
-        let record = &hit.knowledge;
+/// Returns the places of the candidates that the model sees; what reads like instructions is not among them.
+fn shown(hits: &[KnowledgeHit]) -> Vec<usize> {
+    let is_shown = |at: &usize| !is_flagged(&hits[*at].knowledge);
+    (0..hits.len()).filter(is_shown).take(MAX_CANDIDATES).collect()
+}
+
+fn prompt(question: &str, candidates: &[&Knowledge], now: Timestamp) -> Vec<Message> {
+    let candidate = |record: &&Knowledge| {
         let text = format!("{}: {}", record.task.trim(), record.content.trim());
         serde_json::json!({
             "id": record.id,
             "text": beginning(&text, MAX_TEXT_CHARS),
-            "author": beginning(author(hit), 100),
+            "author": beginning(author(&record.source), 100),
             "age_days": now.since(record.created_at).as_secs() / 86_400,
             "helpful": record.eval.helpful,
             "harmful": record.eval.harmful,
-            "flags": record.flags,
         })
         .to_string()
     };
-    let candidates: Vec<String> = hits.iter().map(candidate).collect();
+    let candidates: Vec<String> = candidates.iter().map(candidate).collect();
     // The template's own `{candidates}` stands behind the question, whatever the question says.
     let (head, tail) = USER.split_once("{candidates}").expect("the template names the candidates");
     let head = head.replacen("{question}", beginning(question.trim(), MAX_QUESTION_CHARS), 1);
     let user = format!("{head}{}{tail}", candidates.join("\n"));
     vec![Message::system(SYSTEM), Message::user(user)]
-}
-
-fn author(hit: &KnowledgeHit) -> &str {
-    let source = &hit.knowledge.source;
-    [&source.on_behalf_of, &source.authenticated_as, &source.submitted_by]
-        .into_iter()
-        .find(|name| !name.is_empty())
-        .map_or("", String::as_str)
 }
 
 fn beginning(text: &str, max_chars: usize) -> &str {
@@ -121,18 +127,6 @@ fn order(answer: &str, ids: &[&str]) -> Option<Vec<usize>> {
     }
     order.extend((0..ids.len()).filter(|at| !seen.contains(at)));
     Some(order)
-}
-
-/// Lets no candidate that reads like instructions come further up than it stood: it must not gain by what it says.
-fn hold_back(order: &mut Vec<usize>, is_flagged: impl Fn(usize) -> bool) {
-    // From the last one on, so that none moves one that has its place.
-    for place in (0..order.len()).rev().filter(|place| is_flagged(*place)) {
-        let risen = order[..place].iter().position(|at| *at == place);
-        if let Some(risen) = risen {
-            order.remove(risen);
-            order.insert(place, place);
-        }
-    }
 }
 
 /// Gathers the texts of a value, in their order.
@@ -170,21 +164,5 @@ mod tests {
         check("", None);
         check("\\ud83d { [", None);
         check(&"x".repeat(10_000_000), None);
-    }
-
-    #[test]
-    fn what_gives_orders_does_not_rise() {
-        for (flagged, said, expected) in [
-            (&[][..], [3, 2, 1, 0], [3, 2, 1, 0]),
-            (&[3], [3, 2, 1, 0], [2, 1, 0, 3]),
-            (&[0], [3, 2, 1, 0], [3, 2, 1, 0]),
-            (&[1, 3], [3, 1, 2, 0], [2, 1, 0, 3]),
-            (&[1, 2], [2, 1, 3, 0], [3, 1, 2, 0]),
-            (&[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 2, 3]),
-        ] {
-            let mut order = said.to_vec();
-            hold_back(&mut order, |at| flagged.contains(&at));
-            assert_eq!(order, expected, "{flagged:?} {said:?}");
-        }
     }
 }
