@@ -114,6 +114,7 @@ pub(crate) async fn settle(
     let mut ticks = interval(PERIOD);
     let mut last = (u64::MAX, u32::MAX);
     let mut moved_at = Instant::now();
+    let mut was_settled = false;
     loop {
         ticks.tick().await;
         let unprocessed = count(client, Some(UNPROCESSED)).await?;
@@ -130,9 +131,11 @@ pub(crate) async fn settle(
         } else if missing > 0 {
             let done = embeddings.records.saturating_sub(missing);
             watch("embedding", done as usize, embeddings.records as usize);
-        } else {
+        } else if was_settled {
             return Ok((stage != EmbeddingStage::Off).then_some(space));
         }
+        // In the moment after a write the hub may not have counted yet.
+        was_settled = (unprocessed, missing) == (0, 0);
         if (unprocessed, missing) != last {
             (last, moved_at) = ((unprocessed, missing), Instant::now());
         } else if moved_at.elapsed() > PATIENCE {

@@ -286,10 +286,10 @@ mod tests {
     fn a_name_goes_before_all_and_the_newest_before_equals() {
         let whole = Candidate { named: Named::Whole, ..candidate(1, "whole") };
         let within = Candidate { named: Named::Within, lexical: 1.0, ..candidate(2, "within") };
-        let older = Candidate { lexical: 2.0, ..candidate(3, "older") };
-        let newer = Candidate { lexical: 2.0, ..candidate(4, "newer") };
-        let (order, _) = ranked("table", vec![within, older, whole, newer]);
-        assert_eq!(order, ["whole", "newer", "older", "within"]);
+        let early = Candidate { lexical: 2.0, ..candidate(3, "early") };
+        let late = Candidate { lexical: 2.0, ..candidate(4, "late") };
+        let (order, _) = ranked("table", vec![within, early, whole, late]);
+        assert_eq!(order, ["whole", "late", "early", "within"]);
     }
 
     #[test]
