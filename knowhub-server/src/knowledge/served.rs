@@ -93,9 +93,10 @@ impl Suspect {
             let verbatim = said.iter().position(|said| sentence.stands_in(said));
             let cited = || {
                 let is_cited = |place: &usize| sentence.cites_record(&stored[*place].id);
-                let cited: Vec<usize> = (0..stored.len()).filter(is_cited).collect();
-                let first = cited.first().copied();
-                first.filter(|_| sentence.adds_nothing_to(cited.iter().map(|place| &known[*place])))
+                let first = (0..stored.len()).find(is_cited)?;
+                let cited: Vec<_> =
+                    (first..stored.len()).filter(is_cited).map(|place| &known[place]).collect();
+                sentence.adds_nothing_to(&cited).then_some(first)
             };
             match verbatim.or_else(cited) {
                 Some(place) => given[place] += sentence.text.len().max(1),
@@ -124,12 +125,9 @@ impl Sentence {
     }
 
     /// Tells whether records say most of it, and each of its numbers and negations.
-    fn adds_nothing_to<'a>(
-        &self,
-        told: impl Iterator<Item = &'a BTreeSet<String>> + Clone,
-    ) -> bool {
+    fn adds_nothing_to(&self, told: &[&BTreeSet<String>]) -> bool {
         let pieces = pieces(&self.text);
-        let is_told = |piece: &&String| told.clone().any(|told| told.contains(*piece));
+        let is_told = |piece: &&String| told.iter().any(|told| told.contains(*piece));
         let is_firm = |piece: &String| {
             NEGATIONS.contains(&piece.as_str()) || piece.chars().any(char::is_numeric)
         };
