@@ -29,7 +29,7 @@ const WRITERS: usize = 32;
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
 
 /// How long a kept store may take to be checked, migrated and indexed anew, and merging after many reports.
-const BUILD_PATIENCE: Duration = Duration::from_mins(60);
+const BUILD_PATIENCE: Duration = Duration::from_hours(1);
 
 /// How long a hub must have done next to nothing to be at rest.
 const REST_PERIOD: Duration = Duration::from_secs(1);
