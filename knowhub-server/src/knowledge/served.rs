@@ -3,7 +3,7 @@
 //! A text is served when each of its sentences stands in a stored record, or cites some that say most of it; a sentence of
 //! its own makes it new.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use protocol::{KnowledgeId, SourceId, hub::Knowledge};
 
@@ -87,7 +87,8 @@ impl Suspect {
     /// `stored` are records that may have it, those that it cites among them.
     pub(crate) fn taken_from<'a>(&self, stored: &'a [Knowledge]) -> Vec<&'a Knowledge> {
         let said: Vec<BTreeSet<String>> = stored.iter().map(says).collect();
-        let known: Vec<BTreeSet<String>> = stored.iter().map(told).collect();
+        // Few sentences cite, and of a long record this takes long.
+        let known: Vec<_> = stored.iter().map(|one| LazyCell::new(move || told(one))).collect();
         let mut given = vec![0_usize; stored.len()];
         for sentence in &self.sentences {
             let verbatim = said.iter().position(|said| sentence.stands_in(said));
@@ -95,7 +96,7 @@ impl Suspect {
                 let is_cited = |place: &usize| sentence.cites_record(&stored[*place].id);
                 let first = (0..stored.len()).find(is_cited)?;
                 let cited: Vec<_> =
-                    (first..stored.len()).filter(is_cited).map(|place| &known[place]).collect();
+                    (first..stored.len()).filter(is_cited).map(|place| &*known[place]).collect();
                 sentence.adds_nothing_to(&cited).then_some(first)
             };
             match verbatim.or_else(cited) {
@@ -117,9 +118,7 @@ impl Sentence {
         let next = said.range(self.text.clone()..).next();
         next.is_some_and(|sentence| sentence.starts_with(&self.text))
     }
-}
 
-impl Sentence {
     fn cites_record(&self, id: &KnowledgeId) -> bool {
         self.cites.iter().any(|cited| matches!(cited, SourceId::Knowledge(cited) if cited == id))
     }

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use axum::{body::Body, http::Request};
+use futures_util::future::join_all;
 use knowhub_server::{Error, Hub, OpenError};
 use protocol::{
     ExperienceId, Timestamp,
@@ -77,11 +78,14 @@ async fn a_search_is_not_answered_from_a_part_of_the_rows() {
     let folder = filled_folder("全部").await;
     fs::remove_dir_all(folder.path().join("hub.db.index")).unwrap();
     let hub = Hub::open(&config(&folder)).unwrap();
-    for path in ["/api/search?q=a", "/api/knowledge/search?q=a", "/api/resource?q=a"] {
+    let paths = ["/api/search?q=a", "/api/knowledge/search?q=a", "/api/resource?q=a"];
+    // All at once: the followers have their first turn only after these requests had theirs.
+    let asked = paths.map(|path| {
         let request = Request::get(path).body(Body::empty()).unwrap();
-        let response = hub.router().oneshot(request).await.unwrap();
-        // The followers have their first turn only after these requests.
-        assert_eq!(response.status(), 503, "{path}");
+        hub.router().oneshot(request)
+    });
+    for (path, response) in paths.iter().zip(join_all(asked).await) {
+        assert_eq!(response.unwrap().status(), 503, "{path}");
     }
     hub.close().await;
     check_found(folder, "全部").await;
