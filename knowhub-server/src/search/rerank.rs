@@ -9,6 +9,7 @@ use llm::{Message, json, thought};
 use protocol::{
     Timestamp,
     hub::{Knowledge, KnowledgeHit},
+    source::excerpt,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -83,8 +84,8 @@ fn prompt(question: &str, candidates: &[&Knowledge], now: Timestamp) -> Vec<Mess
         let text = format!("{}: {}", record.task.trim(), record.content.trim());
         serde_json::json!({
             "id": record.id,
-            "text": beginning(&text, MAX_TEXT_CHARS),
-            "author": beginning(author(&record.source), 100),
+            "text": excerpt(&text, MAX_TEXT_CHARS),
+            "author": excerpt(author(&record.source), 100),
             "age_days": now.since(record.created_at).as_secs() / 86_400,
             "helpful": record.eval.helpful,
             "harmful": record.eval.harmful,
@@ -94,13 +95,9 @@ fn prompt(question: &str, candidates: &[&Knowledge], now: Timestamp) -> Vec<Mess
     let candidates: Vec<String> = candidates.iter().map(candidate).collect();
     // The template's own `{candidates}` stands behind the question, whatever the question says.
     let (head, tail) = USER.split_once("{candidates}").expect("the template names the candidates");
-    let head = head.replacen("{question}", beginning(question.trim(), MAX_QUESTION_CHARS), 1);
+    let head = head.replacen("{question}", &excerpt(question.trim(), MAX_QUESTION_CHARS), 1);
     let user = format!("{head}{}{tail}", candidates.join("\n"));
     vec![Message::system(SYSTEM), Message::user(user)]
-}
-
-fn beginning(text: &str, max_chars: usize) -> &str {
-    text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Returns the places of all candidates in an answer's order, those that it does not name last; nothing when it names none.
